@@ -1,0 +1,1 @@
+"""The self-contained ``report.html``: works offline, charts as our own SVG."""

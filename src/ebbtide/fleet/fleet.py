@@ -1,0 +1,36 @@
+"""The Fleet: everything the planner knows of the hardware, the services and the horizon."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ebbtide.fleet.horizon import DatedException, DayPattern
+from ebbtide.fleet.pool import Pool, Research
+from ebbtide.fleet.workload import Workload
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fleet:
+    """A completed Fleet document without its demand sources (those are the adapters')."""
+
+    name: str
+    digest: str
+    time_zone: str
+    confidence: float
+    patterns: tuple[DayPattern, ...]
+    pools: tuple[Pool, ...]
+    workloads: tuple[Workload, ...]
+    research: Research
+    exceptions: tuple[DatedException, ...] = ()
+
+    def pool(self, name: str) -> Pool:
+        """The pool of that name; ``KeyError`` where there is none (documents are checked before)."""
+        return {pool.name: pool for pool in self.pools}[name]
+
+    def workload(self, name: str) -> Workload:
+        """The workload of that name; ``KeyError`` where there is none."""
+        return {workload.name: workload for workload in self.workloads}[name]
+
+    def workloads_of(self, pool: str) -> tuple[Workload, ...]:
+        """The workloads that stand in one pool, in the Fleet's order."""
+        return tuple(workload for workload in self.workloads if workload.pool == pool)

@@ -1,0 +1,155 @@
+"""The schedule: what the controller obeys; and the explanation beside it, which changes no decision."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from whenever import OffsetDateTime
+
+from ebbtide.fleet.horizon import Window
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadColumn:
+    """One workload's replicas in every window, and the arrival rate that they hold at target."""
+
+    name: str
+    replicas: tuple[int, ...]
+    holds_rps: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolColumn:
+    """One pool's nodes in production and its movable nodes in research in every window, and the window's lead."""
+
+    name: str
+    production_nodes: tuple[int, ...]
+    ephemeral_nodes: tuple[int, ...]
+    ephemeral_quota_gpus: tuple[int, ...]
+    lead_s: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule:
+    """The windows of a cycle with their allocation, made for one Fleet (by digest), valid until an instant."""
+
+    name: str
+    fleet_name: str
+    fleet_digest: str
+    time_zone: str
+    valid_until: OffsetDateTime
+    windows: tuple[Window, ...]
+    workloads: tuple[WorkloadColumn, ...]
+    pools: tuple[PoolColumn, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """What one count of replicas does for a workload in a window.
+
+    ``wait_s`` is the wait (or latency) at the tightest target's percentile, infinite where the count is unstable;
+    ``waiting`` the mean number of requests waiting; ``attainment`` the share within target on the day that
+    ``confidence`` asks for; ``gain_usd_per_h`` what the last replica of this count saves per hour against one fewer.
+    """
+
+    replicas: int
+    wait_s: float
+    waiting: float
+    attainment: float
+    gain_usd_per_h: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadReason:
+    """Why a workload has this many replicas in one window (§5.12).
+
+    ``bound`` says what held the number: ``target``, ``floor``, ``minimum``, ``maximum``, ``gain`` (more is worth less
+    than research's), or ``shortage``. ``cost_usd_per_h`` is what the refused replica would cost research.
+    """
+
+    rate_rps: float
+    peak_rps: float
+    target_share: float
+    floor: Standing
+    given: Standing
+    refused: Standing | None
+    bound: str
+    cost_usd_per_h: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shortage:
+    """A target that the fleet cannot meet in a window: who, when, by how much."""
+
+    workload: str
+    window: str
+    missing_gpus: int
+    attainment: float
+    required: float
+    wait_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bound:
+    """Distance to a proven lower bound (§5.11); ``gap`` = (objective − lower_bound) / objective.
+
+    ``unit`` is ``USD per cycle`` or ``GPU-h per cycle``. ``few_windows`` is the price of few windows: the objective
+    over the finest grid's, minus 1, where boundaries were chosen.
+    """
+
+    unit: str
+    objective: float
+    lower_bound: float
+    gap: float
+    few_windows: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuHours:
+    """GPU-hours a day, a mean over the cycle: they sum to the fleet's. ``freed`` is against static peak."""
+
+    production: float
+    moving: float
+    research: float
+    freed: float
+    static_nodes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceRecord:
+    """Where the numbers came from: one demand source."""
+
+    source: str
+    sha256: str
+    start: str
+    end: str
+    missing_intervals: int
+    outages: int
+    outage_intervals: int
+    outage_share: float
+    planned_share: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provenance:
+    """Who made the schedule, when, from what, and how sure it is."""
+
+    version: str
+    at: OffsetDateTime
+    forecaster: str
+    confidence: float
+    supported_confidence: float
+    margin: str
+    demand: tuple[SourceRecord, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """The why of a schedule. ``reasons[workload][i]`` belongs to window ``i``."""
+
+    provenance: Provenance
+    gpu_hours_per_day: GpuHours
+    bound: Bound
+    shortages: tuple[Shortage, ...]
+    reasons: dict[str, tuple[WorkloadReason, ...]]
+    warnings: tuple[str, ...] = field(default=())
