@@ -46,9 +46,7 @@ class EbbtideError(Exception):
     'a.csv: zero rows; check the export'
     """
 
-    def __init__(
-        self, message: str, *, kind: str, place: Place | None = None, hint: str | None = None
-    ) -> None:
+    def __init__(self, message: str, *, kind: str, place: Place | None = None, hint: str | None = None) -> None:
         self.message = message
         self.kind = kind
         self.place = place if place is not None else Place()

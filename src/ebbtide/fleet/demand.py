@@ -50,7 +50,7 @@ class Series:
     @property
     def observed(self) -> NDArray[np.bool_]:
         """True where the rate counts."""
-        return self.seen == Seen.OBSERVED
+        return np.equal(self.seen, Seen.OBSERVED)
 
     @property
     def starts_s(self) -> NDArray[np.int64]:
