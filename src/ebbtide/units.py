@@ -12,7 +12,7 @@ import re
 SECONDS_PER_HOUR = 3600.0
 DAY_S = 86_400.0
 _UNIT_S = {"d": 86_400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
-_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|[dhms])")
+_PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|[dhms])")
 
 
 def parse_duration_s(text: str) -> float:

@@ -1,0 +1,85 @@
+"""Every way a command can end has its exit code and is told once, in the form that was asked for."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import typer
+
+from ebbtide.cli.answers import Exit, finish
+from ebbtide.errors import DocumentError, InputError, PermanentError, Place, TemporaryError
+
+
+def failing(error: BaseException):
+    def work() -> int:
+        raise error
+
+    return work
+
+
+WRONG = DocumentError(
+    "unknown field", kind="unknown_field", place=Place(file="fleet.yaml", line=12, field="pools[h100].reservedNode")
+)
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (WRONG, Exit.INPUT_WRONG),
+        (InputError("no", kind="x"), Exit.INPUT_WRONG),
+        (TemporaryError("timeout", kind="x"), Exit.WORLD),
+        (PermanentError("forbidden", kind="x"), Exit.WORLD),
+        (RuntimeError("oops"), Exit.BUG),
+        (typer.Exit(3), 3),
+        (KeyboardInterrupt(), 130),
+    ],
+)
+def test_each_failure_has_its_exit_code(error: BaseException, code: int, capsys: pytest.CaptureFixture[str]) -> None:
+    assert finish(failing(error), as_json=False) == code
+    assert capsys.readouterr().out == ""
+
+
+def test_an_error_is_one_line_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    finish(failing(WRONG), as_json=False)
+    assert capsys.readouterr().err == "fleet.yaml:12: pools[h100].reservedNode: unknown field\n"
+
+
+def test_an_error_as_json_is_one_object_on_stdout_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
+    finish(failing(WRONG), as_json=True)
+    told = capsys.readouterr()
+    assert told.err == ""
+    assert json.loads(told.out) == {
+        "error": {
+            "kind": "unknown_field",
+            "message": "unknown field",
+            "file": "fleet.yaml",
+            "line": 12,
+            "field": "pools[h100].reservedNode",
+        }
+    }
+
+
+def test_a_bug_says_so_and_shows_where(capsys: pytest.CaptureFixture[str]) -> None:
+    finish(failing(RuntimeError("oops")), as_json=False)
+    told = capsys.readouterr().err
+    assert "Traceback" in told
+    assert "a bug in ebbtide: RuntimeError: oops" in told
+
+
+def test_a_reader_that_went_away_is_no_failure() -> None:
+    import os
+    import subprocess
+    import sys
+
+    script = (
+        "import sys; from ebbtide.cli.answers import finish, put\n"
+        "sys.exit(finish(lambda: [put('x' * 80) for _ in range(100_000)] and 0, as_json=False))"
+    )
+    reader, writer = os.pipe()
+    child = subprocess.Popen([sys.executable, "-c", script], stdout=writer, stderr=subprocess.PIPE)
+    os.close(writer)
+    os.read(reader, 10)
+    os.close(reader)
+    _, err = child.communicate(timeout=60)
+    assert (child.returncode, err) == (0, b"")
