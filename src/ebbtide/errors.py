@@ -42,21 +42,35 @@ class Place:
 class EbbtideError(Exception):
     """Root of the tree. ``kind`` is a stable snake_case word for scripts; ``hint`` is the next step, if one is known.
 
+    ``nearest`` is the hint where it is the known word closest to a misspelt one: scripts get the bare word.
+
     >>> str(InputError("zero rows", kind="no_rows", place=Place(file="a.csv"), hint="check the export"))
     'a.csv: zero rows; check the export'
+    >>> error = InputError("unknown pool", kind="unknown_pool", nearest="h100")
+    >>> str(error), error.hint
+    ('unknown pool; nearest: h100', 'h100')
     """
 
-    def __init__(self, message: str, *, kind: str, place: Place | None = None, hint: str | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        kind: str,
+        place: Place | None = None,
+        hint: str | None = None,
+        nearest: str | None = None,
+    ) -> None:
         self.message = message
         self.kind = kind
         self.place = place if place is not None else Place()
-        self.hint = hint
+        self.hint = hint if hint is not None else nearest
+        self.next_step = hint if hint is not None or nearest is None else f"nearest: {nearest}"
         super().__init__(message)
 
     def __str__(self) -> str:
         where = str(self.place)
         text = f"{where}: {self.message}" if where else self.message
-        return f"{text}; {self.hint}" if self.hint else text
+        return f"{text}; {self.next_step}" if self.next_step else text
 
 
 class InputError(EbbtideError):
