@@ -1,0 +1,245 @@
+"""The answer of ``ebbtide allocate`` as plain text of at most 80 columns (docs: a session).
+
+Windows are rows while the table fits; with more workloads or pools than fit, the windows become columns, in blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ebbtide.adapters.report.figures import minutes, percent_pair, small_percent, target_share, whole
+from ebbtide.cli.columns import WIDTH, Column, Paint, elided, lines_of, total_width
+from ebbtide.fleet.fleet import Fleet
+from ebbtide.fleet.horizon import WEEK, Window, clock, day_label
+from ebbtide.fleet.schedule import Explanation, Schedule, Shortage
+from ebbtide.fleet.workload import TargetKind
+
+_LABEL_GAP = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Plan:
+    """What the tables are made of, and how they are painted."""
+
+    schedule: Schedule
+    explanation: Explanation
+    fleet: Fleet
+    paint: Paint
+
+    @property
+    def several_pools(self) -> bool:
+        return len(self.schedule.pools) > 1
+
+    def worst(self, window: int) -> tuple[str, float]:
+        """The workload nearest to its target (or furthest beyond it) in a window, and its share of the target."""
+        shares = {name: reasons[window].target_share for name, reasons in self.explanation.reasons.items()}
+        named = [(name, share) for name, share in shares.items() if share == share]
+        return max(named, key=lambda pair: pair[1]) if named else ("-", 0.0)
+
+
+def render_allocate(schedule: Schedule, explanation: Explanation, fleet: Fleet, *, colour: bool = False) -> str:
+    """The table of windows, its legend, the day's GPU-hours, the gap to the bound, shortages; ends with a newline.
+
+    At most 80 columns wide, unless a single name is wider. ``colour`` adds ANSI styles, which take no columns.
+    """
+    plan = _Plan(schedule=schedule, explanation=explanation, fleet=fleet, paint=Paint(colour=colour))
+    columns = _columns_by_window(plan)
+    table = _rows_by_window(plan, columns) if total_width(columns) <= WIDTH else _rows_by_workload(plan)
+    return "\n".join([*table, *_legend(plan), *_totals(plan), *_shortages(plan)]) + "\n"
+
+
+def window_label(window: Window, *, daily: bool) -> str:
+    """How a window is named in a table: its hours, before them its days where the cycle is a week, or its dates."""
+    if window.valid_from is not None and window.valid_until is not None:
+        return f"{window.valid_from}/{window.valid_until.subtract(days=1)} {window.span}"
+    return window.span if daily else f"{_days(window)} {window.span}"
+
+
+def _days(window: Window) -> str:
+    """``Mon-Fri``: as ``--window`` takes them."""
+    if window.days == WEEK:
+        return "daily"
+    label = day_label(window.days)
+    return "+".join("-".join(part.capitalize() for part in days.split("-")) for days in label.split("+"))
+
+
+def _daily(windows: tuple[Window, ...]) -> bool:
+    return all(window.days == WEEK for window in windows)
+
+
+# --- windows as rows ---------------------------------------------------------------------------------------------
+
+
+def _columns_by_window(plan: _Plan) -> list[Column]:
+    windows = plan.schedule.windows
+    labels = tuple(window_label(window, daily=_daily(windows)) for window in windows)
+    columns = [Column(heading="WINDOW", cells=labels, gap=0, left=True)]
+    if not plan.several_pools:
+        leads = tuple(minutes(lead) for lead in plan.schedule.pools[0].lead_s)
+        columns.append(Column(heading="LEAD", cells=leads, gap=_LABEL_GAP))
+    for index, workload in enumerate(plan.schedule.workloads):
+        cells = tuple(whole(count) for count in workload.replicas)
+        columns.append(Column(heading=workload.name, cells=cells, gap=1 if index else _LABEL_GAP))
+    columns += _pool_columns(plan)
+    worst = [plan.worst(index) for index in range(len(windows))]
+    cells = tuple(f"{name} {target_share(share)}" for name, share in worst)
+    return [*columns, Column(heading="WORST", cells=cells, gap=_LABEL_GAP, left=True)]
+
+
+def _pool_columns(plan: _Plan) -> Iterator[Column]:
+    for pool in plan.schedule.pools:
+        lead = tuple(minutes(seconds) for seconds in pool.lead_s)
+        if plan.several_pools:
+            yield Column(heading="LEAD", cells=lead, gap=_LABEL_GAP)
+        production = tuple(whole(nodes) for nodes in pool.production_nodes)
+        yield Column(heading="PROD", cells=production, gap=1 if plan.several_pools else _LABEL_GAP)
+        yield Column(heading="EPH", cells=tuple(whole(nodes) for nodes in pool.ephemeral_nodes))
+
+
+def _rows_by_window(plan: _Plan, columns: list[Column]) -> list[str]:
+    heading, *rows = lines_of(columns)
+    over = [_pool_heading(plan, columns)] if plan.several_pools else []
+    missed = [plan.worst(index)[1] > 1 for index in range(len(rows))]
+    painted = [_painted(plan, line, columns[-1].cells[index], missed[index]) for index, line in enumerate(rows)]
+    return [*(plan.paint.bold(line) for line in (*over, heading)), *painted]
+
+
+def _painted(plan: _Plan, line: str, worst: str, missed: bool) -> str:
+    if not missed:
+        return line
+    cut = len(line) - len(worst)
+    return line[:cut] + plan.paint.alarm(line[cut:])
+
+
+def _pool_heading(plan: _Plan, columns: list[Column]) -> str:
+    """A line above the headings that names each pool over its three columns."""
+    line = " " * total_width(columns[: 1 + len(plan.schedule.workloads)])
+    first = 1 + len(plan.schedule.workloads)
+    for index, pool in enumerate(plan.schedule.pools):
+        width = total_width(columns[first + 3 * index : first + 3 * index + 3])
+        line += (" " * _LABEL_GAP + pool.name)[:width].ljust(width)
+    return line.rstrip()
+
+
+# --- workloads as rows -------------------------------------------------------------------------------------------
+
+
+def _rows_by_workload(plan: _Plan) -> list[str]:
+    """Blocks of windows, each a table with a row per workload; first split where the days change, then by width."""
+    names = elided([column.name for column in plan.schedule.workloads])
+    labels = (*names, *(label for pool in plan.schedule.pools for label in _pool_labels(plan, pool.name)))
+    labels = (*labels, "WORST", "")
+    lines: list[str] = []
+    for days, group in _day_groups(plan.schedule.windows):
+        for block in _blocks(plan, group, max(len(label) for label in labels)):
+            lines += ([""] if lines else []) + _block(plan, labels, days, block)
+    return lines
+
+
+def _pool_labels(plan: _Plan, pool: str) -> tuple[str, ...]:
+    prefix = f"{pool} " if plan.several_pools else ""
+    return tuple(prefix + word for word in ("LEAD", "PROD", "EPH"))
+
+
+def _day_groups(windows: tuple[Window, ...]) -> list[tuple[str, list[int]]]:
+    """Window numbers by their days (or dates), in the schedule's order."""
+    groups: dict[str, list[int]] = {}
+    for index, window in enumerate(windows):
+        label = window_label(window, daily=False)[: -len(window.span)].strip()
+        groups.setdefault(label, []).append(index)
+    return list(groups.items())
+
+
+def _blocks(plan: _Plan, group: list[int], label_width: int) -> Iterator[list[int]]:
+    block: list[int] = []
+    width = label_width
+    for index in group:
+        more = 1 + _window_column(plan, index).width
+        if block and width + more > WIDTH:
+            yield block
+            block, width = [], label_width
+        block.append(index)
+        width += more
+    yield block
+
+
+def _window_column(plan: _Plan, index: int) -> Column:
+    """One window's cells: replicas, each pool's lead and nodes, the worst share and, below it, whose it is."""
+    window = plan.schedule.windows[index]
+    cells = [whole(column.replicas[index]) for column in plan.schedule.workloads]
+    for pool in plan.schedule.pools:
+        cells += [minutes(pool.lead_s[index]), whole(pool.production_nodes[index]), whole(pool.ephemeral_nodes[index])]
+    name, share = plan.worst(index)
+    return Column(heading=clock(window.start), cells=(*cells, target_share(share), elided([name], 10)[0]))
+
+
+def _block(plan: _Plan, labels: tuple[str, ...], days: str, block: list[int]) -> list[str]:
+    columns = [Column(heading=days, cells=labels, gap=0, left=True), *(_window_column(plan, i) for i in block)]
+    heading, *rows = lines_of(columns)
+    return [plan.paint.bold(heading), *rows]
+
+
+# --- below the table ---------------------------------------------------------------------------------------------
+
+
+def _legend(plan: _Plan) -> list[str]:
+    pools = plan.fleet.pools
+    measure = f"WORST: {target_measure(plan.fleet)} as a share of its target."
+    if not plan.several_pools:
+        pool = pools[0]
+        reserved = f"; reserved {whole(pool.reserved_nodes)}" if pool.reserved_nodes else ""
+        return _filled(f"{measure} PROD, EPH: nodes of {pool.name}{reserved}")
+    reserved = ", ".join(f"{whole(pool.reserved_nodes)} of {pool.name}" for pool in pools if pool.reserved_nodes)
+    return _filled(f"{measure} PROD, EPH: nodes" + (f"; reserved {reserved}" if reserved else ""))
+
+
+def target_measure(fleet: Fleet) -> str:
+    """What the targets bound, in words: ``P95 wait``; ``wait or latency at its percentile`` where they differ."""
+    targets = [target for workload in fleet.workloads for target in workload.targets]
+    kinds = [kind.value for kind in TargetKind if any(target.kind is kind for target in targets)]
+    words = " or ".join(kinds) or "wait"
+    percentiles = {target.percentile for target in targets}
+    if len(percentiles) == 1:
+        return f"P{percentiles.pop() * 100:.6g} {words}"
+    return f"{words} at its percentile"
+
+
+def _totals(plan: _Plan) -> list[str]:
+    hours, bound = plan.explanation.gpu_hours_per_day, plan.explanation.bound
+    price = "" if bound.few_windows is None else f"; few windows cost {small_percent(bound.few_windows)}"
+    return [
+        f"GPU-hours a day: production {whole(hours.production)}, moving {whole(hours.moving)}, "
+        f"research {whole(hours.research)}",
+        *_filled(
+            f"freed against static peak ({whole(hours.static_nodes)} nodes): {whole(hours.freed)}; "
+            f"gap to bound {small_percent(bound.gap)}{price}"
+        ),
+    ]
+
+
+def _shortages(plan: _Plan) -> Iterator[str]:
+    windows = {window.name: window for window in plan.schedule.windows}
+    daily = _daily(plan.schedule.windows)
+    for shortage in plan.explanation.shortages:
+        for number, line in enumerate(_filled(_short_line(shortage, windows, daily))):
+            yield plan.paint.alarm(line) if number == 0 else line
+
+
+def _short_line(shortage: Shortage, windows: dict[str, Window], daily: bool) -> str:
+    where = window_label(windows[shortage.window], daily=daily) if shortage.window in windows else shortage.window
+    got, asked = percent_pair(shortage.attainment, shortage.required)
+    gpus = "1 GPU" if shortage.missing_gpus == 1 else f"{whole(shortage.missing_gpus)} GPUs"
+    return f"short: {shortage.workload} {where} needs {gpus} more; {got} within target, asked {asked}"
+
+
+def _filled(text: str) -> list[str]:
+    """The text in lines of at most 80 columns, broken at spaces, later lines indented by two."""
+    lines = [""]
+    for word in text.split(" "):
+        joined = f"{lines[-1]} {word}" if lines[-1].strip() else lines[-1] + word
+        if len(joined) <= WIDTH or not lines[-1].strip():
+            lines[-1] = joined
+        else:
+            lines.append(f"  {word}")
+    return lines
