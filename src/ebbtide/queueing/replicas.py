@@ -1,0 +1,132 @@
+"""Replicas of k slots under the three ways in which requests find them (§5.6): the scalar kernels.
+
+n replicas of k slots at arrival rate λ are, pooled, one station of n·k servers; random, n stations of k servers at
+λ/n each, whose gaps have SCV 1 + (c²ₐ − 1)/n (a stream split at random); least loaded lies between them, in the
+logarithm of P(W > 0) and of the decay rate by ``balancing``'s weights. With patience the logarithms of the late and
+lost shares, of the tail and of the mean wait are interpolated by the first weight.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from numba import njit
+
+from ebbtide.queueing.abandonment import (
+    log_abandon,
+    log_late_or_lost,
+    log_mean_wait_within,
+    log_offered_tail,
+    queue_law,
+)
+from ebbtide.queueing.balancing import random_decay_weight, random_weight
+from ebbtide.queueing.general import log_tail, mean_wait_within_s, wait_law
+from ebbtide.queueing.latency import log_late, log_late_or_lost_latency
+
+POOLED, LEAST_LOADED, RANDOM = 0, 1, 2
+LATE, TAIL, ABANDON, MEAN_WAIT = 0, 1, 2, 3
+
+
+class Terms(NamedTuple):
+    """What does not change with replicas and rate. ``balancing`` is one of the codes above; ``bound_s`` is the
+    target's bound, the tail's t or the mean's horizon, whichever is asked; ``patience_s`` may be infinite."""
+
+    balancing: int
+    slots: int
+    service_time_s: float
+    service_scv: float
+    patience_s: float
+    is_latency: bool
+    bound_s: float
+
+
+@njit(cache=True, nogil=True)
+def _alone_scv(arrival_scv: float, replicas: int) -> float:
+    """SCV of the gaps at one of n replicas when each request picks one at random."""
+    return 1.0 + (arrival_scv - 1.0) / replicas
+
+
+@njit(cache=True, nogil=True)
+def replica_law(terms: Terms, replicas: int, rate_rps: float, arrival_scv: float) -> tuple[float, float]:
+    """(ln P(W > 0), θ per second) without patience; (0, 0) where the offered load reaches the slots."""
+    service_s, scv, slots = terms.service_time_s, terms.service_scv, terms.slots
+    load = rate_rps * service_s
+    pooled = wait_law(float(replicas * slots), load, service_s, arrival_scv, scv)
+    if terms.balancing == POOLED or replicas == 1 or pooled[1] <= 0.0:
+        return pooled
+    alone = wait_law(float(slots), load / replicas, service_s, _alone_scv(arrival_scv, replicas), scv)
+    if terms.balancing == RANDOM or alone[1] <= 0.0 or load <= 0.0:
+        return alone
+    w = random_weight(replicas, slots, load)
+    v = random_decay_weight(replicas, slots, load)
+    decay_per_s = math.exp((1.0 - v) * math.log(pooled[1]) + v * math.log(alone[1]))
+    return (1.0 - w) * pooled[0] + w * alone[0], decay_per_s
+
+
+@njit(cache=True, nogil=True)
+def _log_patient(measure: int, terms: Terms, servers: float, load: float, arrival_scv: float) -> float:
+    """ln of one measure of one station with finite patience: LATE (or lost), TAIL of the time in the queue, ABANDON,
+    MEAN_WAIT (of min(W, bound), in units of the patience)."""
+    service_s, scv, patience_s, bound_s = terms.service_time_s, terms.service_scv, terms.patience_s, terms.bound_s
+    if load <= 0.0:
+        is_service_late = measure == LATE and terms.is_latency
+        return log_late(-math.inf, 1.0, bound_s, service_s, scv) if is_service_late else -math.inf
+    s, x, norm = queue_law(servers, load, service_s, patience_s, arrival_scv, scv)
+    t = bound_s / patience_s
+    if measure == TAIL:
+        return log_offered_tail(s, x, norm, t) - t
+    if measure == ABANDON:
+        return log_abandon(s, x, norm)
+    if measure == MEAN_WAIT:
+        return log_mean_wait_within(s, x, norm, t)
+    if terms.is_latency:
+        return log_late_or_lost_latency(s, x, norm, patience_s, bound_s, service_s, scv)
+    return log_late_or_lost(s, x, norm, t)
+
+
+@njit(cache=True, nogil=True)
+def log_patient(measure: int, terms: Terms, replicas: int, rate_rps: float, arrival_scv: float) -> float:
+    """``_log_patient`` of n replicas under the terms' balancing."""
+    slots = terms.slots
+    load = rate_rps * terms.service_time_s
+    servers = float(replicas * slots)
+    if terms.balancing == POOLED or replicas == 1:
+        return _log_patient(measure, terms, servers, load, arrival_scv)
+    alone = _log_patient(measure, terms, float(slots), load / replicas, _alone_scv(arrival_scv, replicas))
+    if terms.balancing == RANDOM or alone == -math.inf:
+        return alone
+    pooled = _log_patient(measure, terms, servers, load, arrival_scv)
+    if pooled == -math.inf:
+        return pooled
+    # The weight is made for loads below the slots; at and above them all slots are busy however requests are routed.
+    w = random_weight(replicas, slots, min(load, servers * (1.0 - 1e-9)))
+    return (1.0 - w) * pooled + w * alone
+
+
+@njit(cache=True, nogil=True)
+def log_late_share(terms: Terms, replicas: int, rate_rps: float, arrival_scv: float) -> float:
+    """ln of the share that misses the bound: late or, with patience, gone. 0 where unstable (§5.3)."""
+    if terms.patience_s < math.inf:
+        return log_patient(LATE, terms, replicas, rate_rps, arrival_scv)
+    log_p, decay_per_s = replica_law(terms, replicas, rate_rps, arrival_scv)
+    if decay_per_s <= 0.0:
+        return 0.0
+    if terms.is_latency:
+        return log_late(log_p, decay_per_s, terms.bound_s, terms.service_time_s, terms.service_scv)
+    return log_tail(log_p, decay_per_s, terms.bound_s)
+
+
+@njit(cache=True, nogil=True)
+def attained_share(terms: Terms, replicas: int, rate_rps: float, arrival_scv: float) -> float:
+    """The share that meets the bound."""
+    return -math.expm1(log_late_share(terms, replicas, rate_rps, arrival_scv))
+
+
+@njit(cache=True, nogil=True)
+def mean_wait_within(terms: Terms, replicas: int, rate_rps: float, arrival_scv: float) -> float:
+    """E[min(W, bound)] in seconds; the bound where unstable."""
+    if terms.patience_s < math.inf:
+        return terms.patience_s * math.exp(log_patient(MEAN_WAIT, terms, replicas, rate_rps, arrival_scv))
+    log_p, decay_per_s = replica_law(terms, replicas, rate_rps, arrival_scv)
+    return mean_wait_within_s(log_p, decay_per_s, terms.bound_s)
