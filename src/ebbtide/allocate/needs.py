@@ -1,0 +1,135 @@
+"""How many replicas every workload needs in every window, and the least that is stable: §5.3 to §5.5."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ebbtide.allocate.packing import NodeShape, node_shape
+from ebbtide.allocate.requirement import day_peak, window_needs
+from ebbtide.allocate.samples import WorkloadSamples, samples_of
+from ebbtide.errors import InputError, Place
+from ebbtide.fleet.demand import Floats
+from ebbtide.fleet.planned import Ints, WindowDemand
+from ebbtide.fleet.pool import Pool
+from ebbtide.fleet.workload import Workload
+from ebbtide.queueing.curves import StationShape, required_replicas
+
+# Needs are looked for up to this many times what the pool could hold: enough to say how much is missing.
+NEED_RANGE = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Needs:
+    """Counts of replicas of W workloads in K windows of one pool (int64[W, K] unless said otherwise).
+
+    ``target``: what the targets ask for. ``required``: with the user's minimum. ``held``: not above the user's maximum.
+    ``floor``: the least that is stable at the deciding day's mean rate. ``day``: the past day that decides. ``minimum``
+    and ``maximum`` (int64[W]) are the user's; without a maximum it is what the pool could hold of that workload alone.
+    ``capacity_units`` is what all nodes that may stand in production hold.
+    """
+
+    shape: NodeShape
+    nodes: int
+    capacity_units: int
+    samples: tuple[WorkloadSamples, ...]
+    target: Ints
+    required: Ints
+    held: Ints
+    floor: Ints
+    day: Ints
+    minimum: Ints
+    maximum: Ints
+
+
+def pool_needs(
+    pool: Pool, workloads: Sequence[Workload], demand: Sequence[Sequence[WindowDemand]], *, confidence: float
+) -> Needs:
+    """The needs of one pool's workloads; ``InputError`` where not even their minima fit into it."""
+    shape = node_shape(pool.gpus_per_node, [workload.gpus_per_replica for workload in workloads])
+    nodes = pool.max_production_nodes
+    capacity = nodes * shape.node_units
+    fits = capacity // shape.width_units
+    minimum = np.array([workload.min_replicas for workload in workloads], dtype=np.int64)
+    if int((minimum * shape.width_units).sum()) > capacity:
+        raise minima_do_not_fit(pool, shape, minimum)
+    samples = tuple(samples_of(windows) for windows in demand)
+    found = [
+        required_of(workload, one, max(int(fit), 1) * NEED_RANGE, confidence)
+        for workload, one, fit in zip(workloads, samples, fits, strict=True)
+    ]
+    target = np.array([need for need, _ in found])
+    day = np.array([deciding for _, deciding in found])
+    required = np.maximum(target, minimum[:, None])
+    limit = np.array([_limit(workload) for workload in workloads], dtype=np.int64)
+    return Needs(
+        shape=shape,
+        nodes=nodes,
+        capacity_units=capacity,
+        samples=samples,
+        target=target,
+        required=required,
+        held=np.minimum(required, limit[:, None]),
+        floor=np.array([_floors(*parts) for parts in zip(workloads, samples, day, strict=True)]),
+        day=day,
+        minimum=minimum,
+        maximum=np.minimum(limit, fits),
+    )
+
+
+def minima_do_not_fit(pool: Pool, shape: NodeShape, minimum: Ints) -> InputError:
+    """The error for minima that are more than the pool."""
+    gpus = int((minimum * shape.width_units).sum()) * shape.unit_gpus
+    return InputError(
+        f"the workloads' minReplicas take {gpus} GPUs on nodes of {pool.gpus_per_node}; "
+        f"{pool.max_production_nodes} nodes may stand in production",
+        kind="minima_do_not_fit",
+        place=Place(field=f"pools[{pool.name}]"),
+        hint="lower minReplicas or reservedNodes",
+    )
+
+
+def station_shape(workload: Workload) -> StationShape:
+    """What the queueing curves must know of a workload."""
+    return StationShape(
+        slots=workload.service.concurrency, balancing=workload.balancing, patience_s=workload.patience_s
+    )
+
+
+def stable_replicas(rate_rps: Floats, service_time_s: Floats, slots: int) -> Ints:
+    """Least replicas that are stable at a rate: ⌊a / slots⌋ + 1 with offered load a (§5.5); 0 where there is no load.
+
+    >>> stable_replicas(np.array([0.0, 1.9, 2.0]), np.array([2.0, 2.0, 2.0]), 2).tolist()
+    [0, 2, 3]
+    """
+    load = rate_rps * service_time_s
+    return np.where(load > 0.0, np.floor(load / slots).astype(np.int64) + 1, 0)
+
+
+def required_of(workload: Workload, samples: WorkloadSamples, at_most: int, confidence: float) -> tuple[Ints, Ints]:
+    """Per window the replicas that all targets need (``at_most``+1: more than that), and the deciding day."""
+    needs = np.zeros(len(samples.day), dtype=np.int64)
+    for target in workload.targets:
+        held = required_replicas(
+            station_shape(workload),
+            target,
+            rates_rps=samples.rates_rps,
+            scv=samples.scv,
+            service_time_s=samples.per_scenario(samples.service_time_s),
+            service_scv=samples.per_scenario(samples.service_scv),
+            offsets=samples.offsets,
+            at_most=at_most,
+        )
+        needs = np.maximum(needs, held)
+    return window_needs(samples, needs, confidence)
+
+
+def _floors(workload: Workload, samples: WorkloadSamples, day: Ints) -> Ints:
+    peak_rps = day_peak(samples, samples.scenario_mean_rps, day)
+    return stable_replicas(peak_rps, samples.service_time_s, workload.service.concurrency)
+
+
+def _limit(workload: Workload) -> int:
+    return np.iinfo(np.int64).max if workload.max_replicas is None else workload.max_replicas

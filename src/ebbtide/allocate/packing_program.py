@@ -1,0 +1,190 @@
+"""Exact packing of replicas of any width, with their pairs (shortage, money), as an integer program for small fleets.
+
+Replicas of one width are alike, so a width is one class with a curve over its total count. Nodes are paths through the
+arc-flow graph of a node (J. M. Valério de Carvalho, Exact solution of bin-packing problems using column generation
+and branch-and-bound, Annals of Operations Research 86, 1999): as strong as Gilmore and Gomory's pattern program, and
+polynomial in the node's size. Solved by HiGHS (through scipy: highspy writes a banner to stdout). What comes back is a
+count per class, and its pair is added up again from the curves, so the solver's tolerances decide ties only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, auto
+from itertools import pairwise
+
+import numpy as np
+
+from ebbtide.fleet.demand import Floats
+from ebbtide.fleet.planned import Ints
+
+
+class Least(Enum):
+    """What the program makes least."""
+
+    SHORTAGE = auto()
+    NODES = auto()
+    MONEY = auto()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class WidthClass:
+    """All workloads of one width: ``counts`` of replicas that are worth looking at, and their least pairs."""
+
+    width: int
+    counts: Ints
+    deficit: Floats
+    money: Floats
+
+
+def fixed_class(width: int, count: int) -> WidthClass:
+    """A class with a single count to pack."""
+    return WidthClass(width=width, counts=np.array([count]), deficit=np.zeros(1), money=np.zeros(1))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picks:
+    """A solution: for each class the index into its ``counts``; and the nodes it was packed on."""
+
+    index: tuple[int, ...]
+    nodes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackingProgram:
+    """The program of one window: ``classes`` on nodes of ``node`` units.
+
+    A class as wide as a node or wider needs ``width / node`` nodes a replica.
+    """
+
+    node: int
+    classes: tuple[WidthClass, ...]
+
+    def solve(self, least: Least, *, nodes_at_most: int, deficit_at_most: float | None = None) -> Picks | None:
+        """The least by ``least``; None where nothing fits.
+
+        ``deficit_at_most`` bounds the shortage (same unit as the classes' deficits).
+        """
+        columns = self._columns()
+        found = self._solved(columns, least, nodes_at_most, deficit_at_most)
+        if found is None:
+            return None
+        firsts = np.concatenate([[0], np.cumsum([len(one.counts) for one in self.classes])]).tolist()
+        picks = tuple(int(np.argmax(found[first:last])) for first, last in pairwise(firsts))
+        whole = sum(self._whole_nodes(c, k) for c, k in enumerate(picks))
+        return Picks(index=picks, nodes=round(float(found[-1])) + whole)
+
+    def _columns(self) -> _Columns:
+        picks = [(c, k) for c, one in enumerate(self.classes) for k in range(len(one.counts))]
+        narrow = [(c, one.width) for c, one in enumerate(self.classes) if one.width < self.node]
+        narrow.sort(key=lambda item: -item[1])
+        arcs = _arcs(self.node, narrow)
+        return _Columns(picks=picks, arcs=arcs)
+
+    def _solved(
+        self, columns: _Columns, least: Least, nodes_at_most: int, deficit_at_most: float | None
+    ) -> Floats | None:
+        rows = _Rows(len(columns.picks) + len(columns.arcs) + 1)
+        nodes_column = rows.columns - 1
+        first_arc = len(columns.picks)
+        for c, one in enumerate(self.classes):
+            mine = [j for j, (owner, _) in enumerate(columns.picks) if owner == c]
+            rows.add(mine, [1.0] * len(mine), 1.0, 1.0)
+            if one.width < self.node:
+                supply = [first_arc + a for a, arc in enumerate(columns.arcs) if arc[2] == c]
+                rows.add(supply + mine, [1.0] * len(supply) + [-float(count) for count in one.counts], 0.0, np.inf)
+        self._flow_rows(rows, columns, first_arc, nodes_column)
+        wide = [(j, self._whole_nodes(c, k)) for j, (c, k) in enumerate(columns.picks)]
+        wide = [(j, whole) for j, whole in wide if whole]
+        rows.add(
+            [nodes_column, *(j for j, _ in wide)],
+            [1.0, *(float(whole) for _, whole in wide)],
+            0.0,
+            float(nodes_at_most),
+        )
+        deficits = [float(self.classes[c].deficit[k]) for c, k in columns.picks]
+        if deficit_at_most is not None:
+            rows.add(list(range(len(deficits))), deficits, -np.inf, deficit_at_most)
+        return rows.solved(self._prices(columns, least, deficits, wide), binary=first_arc)
+
+    def _prices(self, columns: _Columns, least: Least, deficits: list[float], wide: list[tuple[int, int]]) -> Floats:
+        prices = np.zeros(len(columns.picks) + len(columns.arcs) + 1)
+        if least is Least.SHORTAGE:
+            prices[: len(deficits)] = deficits
+        elif least is Least.MONEY:
+            prices[: len(deficits)] = [float(self.classes[c].money[k]) for c, k in columns.picks]
+        else:
+            prices[-1] = 1.0
+            for j, whole in wide:
+                prices[j] = float(whole)
+        return prices
+
+    def _whole_nodes(self, c: int, k: int) -> int:
+        one = self.classes[c]
+        return 0 if one.width < self.node else one.width // self.node * int(one.counts[k])
+
+    def _flow_rows(self, rows: _Rows, columns: _Columns, first_arc: int, nodes_column: int) -> None:
+        for point in range(self.node + 1):
+            into = [first_arc + a for a, arc in enumerate(columns.arcs) if arc[1] == point]
+            out = [first_arc + a for a, arc in enumerate(columns.arcs) if arc[0] == point]
+            members, signs = into + out, [1.0] * len(into) + [-1.0] * len(out)
+            if point == 0:
+                members, signs = [*members, nodes_column], [*signs, 1.0]
+            elif point == self.node:
+                members, signs = [*members, nodes_column], [*signs, -1.0]
+            rows.add(members, signs, 0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Columns:
+    """What the columns stand for: a pick (class, index of its count); an arc (from, to, class; −1: empty GPUs)."""
+
+    picks: list[tuple[int, int]]
+    arcs: list[tuple[int, int, int]]
+
+
+def _arcs(node: int, narrow: list[tuple[int, int]]) -> list[tuple[int, int, int]]:
+    """Arcs of the paths that fill a node widest first; empty GPUs come last."""
+    arcs: set[tuple[int, int, int]] = set()
+    reached = {0}
+    for owner, width in narrow:
+        for point in range(node - width + 1):
+            if point in reached:
+                arcs.add((point, point + width, owner))
+                reached.add(point + width)
+    arcs.update((point, node, -1) for point in reached if point < node)
+    return sorted(arcs)
+
+
+class _Rows:
+    """Rows of the program, gathered one by one."""
+
+    def __init__(self, columns: int) -> None:
+        self.columns = columns
+        self._entries: list[tuple[int, int, float]] = []
+        self._lower: list[float] = []
+        self._upper: list[float] = []
+
+    def add(self, members: list[int], weights: list[float], lower: float, upper: float) -> None:
+        row = len(self._lower)
+        self._entries.extend((row, column, weight) for column, weight in zip(members, weights, strict=True))
+        self._lower.append(lower)
+        self._upper.append(upper)
+
+    def solved(self, prices: Floats, *, binary: int) -> Floats | None:
+        """The columns' values that make the price least, all whole, the first ``binary`` of them 0 or 1."""
+        # Most of a second to import, and fleets whose widths divide the node never need it.
+        from scipy.optimize import Bounds, LinearConstraint, milp
+        from scipy.sparse import coo_array
+
+        row, column, weight = (np.array(part) for part in zip(*self._entries, strict=True))
+        matrix = coo_array((weight.astype(float), (row, column)), shape=(len(self._lower), self.columns))
+        found = milp(
+            prices,
+            integrality=np.ones(self.columns, dtype=np.int64),
+            bounds=Bounds(0.0, np.where(np.arange(self.columns) < binary, 1.0, np.inf)),
+            constraints=LinearConstraint(matrix.tocsc(), np.array(self._lower), np.array(self._upper)),
+            options={"mip_rel_gap": 0.0},
+        )
+        values: Floats | None = found.x
+        return values

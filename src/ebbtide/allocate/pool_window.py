@@ -1,0 +1,157 @@
+"""What m production nodes of a pool give in one window, for every m at once: the joint of curves and plan.
+
+``pool_windows`` answers for all windows of a pool; ``plan`` reads node counts, money and bound, and asks for the
+allocation of the count it settles on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from ebbtide.allocate.curves import PoolCurves, horizon_s, pool_curves
+from ebbtide.allocate.exact_window import solve_exactly
+from ebbtide.allocate.knapsack import Choices
+from ebbtide.allocate.needs import minima_do_not_fit
+from ebbtide.allocate.reason import Case
+from ebbtide.fleet.demand import Floats
+from ebbtide.fleet.planned import Ints, WindowDemand
+from ebbtide.fleet.pool import Pool, Research
+from ebbtide.fleet.schedule import WorkloadReason
+from ebbtide.fleet.workload import Workload
+
+
+class Answer(Protocol):
+    """A solved window: ``exact_window`` or ``large_window``."""
+
+    @property
+    def needed_nodes(self) -> int: ...
+    @property
+    def deficit(self) -> int: ...
+    @property
+    def money(self) -> Floats: ...
+    @property
+    def bound(self) -> Floats: ...
+    def replicas(self, nodes: int) -> Ints: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PoolContext:
+    """What all windows of one pool share."""
+
+    pool: Pool
+    workloads: tuple[Workload, ...]
+    hours: Floats
+    research: Research
+    confidence: float
+    curves: PoolCurves
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PoolWindow:
+    """One window of one pool: what 0 … M nodes in production give (M = ``pool.max_production_nodes``).
+
+    ``needed_nodes`` is the fewest with the least ``shortage`` (Σ weight · rate · missing share · hours, 0 where all
+    targets can be met). ``cost_usd_per_h[m]`` is the least waiting cost with m nodes at that shortage, inf below
+    ``needed_nodes``; ``bound_usd_per_h[m]`` a proven lower bound of it.
+    """
+
+    needed_nodes: int
+    shortage: float
+    cost_usd_per_h: Floats
+    bound_usd_per_h: Floats
+    index: int
+    context: PoolContext
+    answer: Answer
+
+    def allocation(self, nodes: int) -> tuple[int, ...]:
+        """Replicas per workload, in the Fleet's order, with so many nodes; ``ValueError`` below ``needed_nodes``."""
+        if not self.needed_nodes <= nodes < len(self.cost_usd_per_h):
+            raise ValueError(f"{nodes} nodes: this window needs {self.needed_nodes} to {len(self.cost_usd_per_h) - 1}")
+        return tuple(self.answer.replicas(nodes).tolist())
+
+    @property
+    def required(self) -> Ints:
+        """Replicas that targets and minima ask for, int64[workloads]; may be more than the maxima or the pool allow."""
+        return self.context.curves.needs.required[:, self.index]
+
+    @property
+    def floor(self) -> Ints:
+        """Least stable replicas on the deciding day, int64[workloads] (§5.5)."""
+        return self.context.curves.needs.floor[:, self.index]
+
+    @property
+    def short(self) -> bool:
+        """True where some workload cannot get what it requires."""
+        needs = self.context.curves.needs
+        return bool(self.context.curves.short[self.index] or (needs.held < needs.required)[:, self.index].any())
+
+    def reason(self, workload: int, given: int) -> WorkloadReason:
+        """Why the workload of that index has ``given`` replicas here (§5.12)."""
+        context, k = self.context, self.index
+        needs = context.curves.needs
+        one = context.workloads[workload]
+        case = Case(
+            workload=one,
+            samples=needs.samples[workload].pick(np.array([k])),
+            target_need=int(needs.target[workload, k]),
+            required=int(needs.required[workload, k]),
+            floor=int(needs.floor[workload, k]),
+            day=int(needs.day[workload, k]),
+            horizon_s=float(horizon_s(one, context.hours[k : k + 1])[0]),
+            confidence=context.confidence,
+            width_gpus=int(needs.shape.width_gpus[workload]),
+            value_usd_per_gpu_h=context.research.value_usd_per_gpu_h,
+        )
+        return case.reason(given)
+
+
+def pool_windows(
+    pool: Pool,
+    workloads: Sequence[Workload],
+    demand: Sequence[Sequence[WindowDemand]],
+    *,
+    hours: Floats,
+    research: Research,
+    confidence: float,
+) -> tuple[PoolWindow, ...]:
+    """All windows of one pool. ``demand[w][k]`` is workload w's in window k; ``hours[k]`` that window's length.
+
+    ``InputError`` (kind ``minima_do_not_fit``) where the workloads' minima do not pack into the pool.
+    """
+    curves = pool_curves(pool, workloads, demand, hours=hours, research=research, confidence=confidence)
+    context = PoolContext(
+        pool=pool,
+        workloads=tuple(workloads),
+        hours=hours,
+        research=research,
+        confidence=confidence,
+        curves=curves,
+    )
+    return tuple(_window(context, k) for k in range(len(hours)))
+
+
+def _window(context: PoolContext, k: int) -> PoolWindow:
+    curves = context.curves
+    choices = Choices(
+        width=curves.needs.shape.width_units,
+        start=curves.start[:, k],
+        length=curves.length[:, k],
+        deficit=curves.deficit,
+        money=curves.money,
+    )
+    answer = solve_exactly(curves.needs.shape, choices, curves.low[:, k], curves.needs.nodes)
+    if answer is None:
+        raise minima_do_not_fit(context.pool, curves.needs.shape, curves.needs.minimum)
+    return PoolWindow(
+        needed_nodes=answer.needed_nodes,
+        shortage=answer.deficit * float(curves.deficit_unit[k]),
+        cost_usd_per_h=answer.money,
+        bound_usd_per_h=answer.bound,
+        index=k,
+        context=context,
+        answer=answer,
+    )
