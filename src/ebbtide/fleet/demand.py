@@ -72,7 +72,7 @@ class Trace:
 
     ``sums`` are keys left out because they are the sum of others; ``outages`` are merged and sorted;
     ``duplicate_rows`` and ``unordered_rows`` count what had to be put right; ``sha256`` is of the files' bytes
-    (empty for a table).
+    (empty for a table). ``rest_rps`` is the mean rate of the series that nobody asked for, sums left aside.
     """
 
     source: str
@@ -84,6 +84,7 @@ class Trace:
     outages: tuple[Outage, ...] = ()
     duplicate_rows: int = 0
     unordered_rows: int = 0
+    rest_rps: float = 0.0
 
     @property
     def start_s(self) -> int:
