@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 
 from whenever import OffsetDateTime
 
+from ebbtide.fleet.fleet import Fleet
 from ebbtide.fleet.horizon import Window
+from ebbtide.fleet.workload import Target
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +80,14 @@ class WorkloadReason:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadFacts:
+    """What the Fleet says of a workload that its reasons are read against."""
+
+    gpus_per_replica: int
+    targets: tuple[Target, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Shortage:
     """A target that the fleet cannot meet in a window: who, when, by how much."""
 
@@ -145,7 +155,10 @@ class Provenance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """The why of a schedule. ``reasons[workload][i]`` belongs to window ``i``."""
+    """The why of a schedule. ``reasons[workload][i]`` belongs to window ``i``.
+
+    ``facts`` (by workload; ``facts_of`` makes them) let the reasons be told without the Fleet at hand.
+    """
 
     provenance: Provenance
     gpu_hours_per_day: GpuHours
@@ -153,3 +166,12 @@ class Explanation:
     shortages: tuple[Shortage, ...]
     reasons: dict[str, tuple[WorkloadReason, ...]]
     warnings: tuple[str, ...] = field(default=())
+    facts: dict[str, WorkloadFacts] = field(default_factory=dict)
+
+
+def facts_of(fleet: Fleet) -> dict[str, WorkloadFacts]:
+    """The facts of all of a Fleet's workloads, by name."""
+    return {
+        workload.name: WorkloadFacts(gpus_per_replica=workload.gpus_per_replica, targets=workload.targets)
+        for workload in fleet.workloads
+    }

@@ -141,7 +141,7 @@ class ServiceSpec(DocumentModel):
 class TargetSpec(DocumentModel):
     """A share of the requests is to have a wait, or a latency, of at most a bound."""
 
-    wait: Duration | None = described(
+    wait: PositiveDuration | None = described(
         "Bound on the wait before service; this or latency.", default=None, unit="duration", completed="none"
     )
     latency: PositiveDuration | None = described(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from pydantic.alias_generators import to_camel
+from pydantic.fields import FieldInfo
 
 from ebbtide.adapters.documents.quantities import Label
 
@@ -67,6 +68,31 @@ def aliases(model: type[DocumentModel]) -> dict[str, str]:
     'namespace'
     """
     return {info.alias or name: name for name, info in model.model_fields.items()}
+
+
+def models_in(model: type[DocumentModel]) -> list[type[DocumentModel]]:
+    """A model and all models inside it, each once, outer before inner.
+
+    >>> [found.__name__ for found in models_in(Document)]
+    ['Document', 'Metadata']
+    """
+    found = [model]
+    for one in found:
+        inner = [nested_model(info.annotation) for info in one.model_fields.values()]
+        found += [part for part in dict.fromkeys(inner) if part is not None and part not in found]
+    return found
+
+
+def default_plain(info: FieldInfo) -> Any:
+    """A field's default as a document writes it (``2h``, not 7,200); None where it has none or it is completed.
+
+    >>> default_plain(Metadata.model_fields["name"]) is None
+    True
+    """
+    if info.is_required() or info.default is None:
+        return None
+    annotated: Any = Annotated[(info.annotation, *info.metadata)] if info.metadata else info.annotation
+    return TypeAdapter[Any](annotated).dump_python(info.default, mode="json", by_alias=True, exclude_defaults=True)
 
 
 def model_at(model: type[DocumentModel], path: tuple[str | int, ...]) -> type[DocumentModel] | None:
