@@ -61,11 +61,13 @@ class Capacity:
 class Replay:
     """What became of every request, in order of arrival.
 
-    ``wait_s``: time until service began (served), until the user left (abandoned), infinite (unserved).
+    ``wait_s``: time until service began (served), until the user left (abandoned), infinite (unserved). ``place``:
+    the replica, 0 … n−1 by age, that a request was routed to; −1 where the queue is pooled or none ever stood.
     """
 
     wait_s: Floats
     outcome: NDArray[np.uint8]
+    place: NDArray[np.int32]
 
     @property
     def served(self) -> NDArray[np.bool_]:
@@ -102,13 +104,14 @@ def replay(
     unlimited = np.empty(0)
     patience_s = requests.patience_s if requests.patience_s is not None else unlimited
     wait_s, outcome = np.empty(len(requests)), np.empty(len(requests), dtype=np.uint8)
+    place = np.full(len(requests), -1, dtype=np.int32)
     steps, replicas = capacity.starts_s, capacity.replicas
     stream = (requests.arrival_s, requests.service_s, patience_s)
     if balancing is Balancing.POOLED:
         kernels.replay_pooled(*stream, steps, replicas * slots, wait_s, outcome)
-        return Replay(wait_s=wait_s, outcome=outcome)
+        return Replay(wait_s=wait_s, outcome=outcome, place=place)
     if rng is None:
         raise ValueError(f"{balancing} balancing makes random choices: pass a generator")
     route = replay_least_loaded if balancing is Balancing.LEAST_LOADED else kernels.replay_random
-    route(*stream, rng.random(len(requests)), steps, replicas, slots, wait_s, outcome)
-    return Replay(wait_s=wait_s, outcome=outcome)
+    route(*stream, rng.random(len(requests)), steps, replicas, slots, wait_s, outcome, place)
+    return Replay(wait_s=wait_s, outcome=outcome, place=place)

@@ -6,7 +6,7 @@ loaded routing needs a second heap, of departures, to know how many requests eve
 
 Imported by ``fcfs`` only. Arrays of ``steps`` are times (ascending) and counts in force from then on; before the first
 one there is nobody. An empty ``patience_s`` means unlimited patience. Waits and outcomes are written to ``wait_s`` and
-``outcome``.
+``outcome``; ``place`` holds −1 and gets the replica that each request was routed to.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def replay_pooled(arrival_s, service_s, patience_s, steps_s, servers, wait_s, ou
 
 
 @njit(cache=True)
-def replay_random(arrival_s, service_s, patience_s, draws, steps_s, replicas, slots, wait_s, outcome):  # type: ignore[no-untyped-def] # numba infers
+def replay_random(arrival_s, service_s, patience_s, draws, steps_s, replicas, slots, wait_s, outcome, place):  # type: ignore[no-untyped-def] # numba infers
     """Each request goes to replica ⌊draw·n⌋ of the n that take requests and stays there."""
     free = np.empty((replicas.max() + 1, slots))
     live = 0
@@ -108,7 +108,8 @@ def replay_random(arrival_s, service_s, patience_s, draws, steps_s, replicas, sl
         if live == 0:
             settle(i, arrival, np.inf, patience_s, wait_s, outcome)
             continue
-        chosen = free[int(draws[i] * live)]
+        place[i] = int(draws[i] * live)
+        chosen = free[place[i]]
         start = max(arrival, open_s, chosen[0])
         if settle(i, arrival, start, patience_s, wait_s, outcome):
             replace_least(chosen, slots, start + service_s[i])

@@ -47,34 +47,34 @@ def _replace_first(times, owners, size, time, owner):  # type: ignore[no-untyped
 
 
 @njit(cache=True)
-def _swap(order, place, replica, position):  # type: ignore[no-untyped-def] # numba infers from the call
+def _swap(order, rank, replica, position):  # type: ignore[no-untyped-def] # numba infers from the call
     other = order[position]
-    order[place[replica]] = other
-    place[other] = place[replica]
+    order[rank[replica]] = other
+    rank[other] = rank[replica]
     order[position] = replica
-    place[replica] = position
+    rank[replica] = position
 
 
 @njit(cache=True)
-def _enter(order, place, held, first, replica):  # type: ignore[no-untyped-def] # numba infers from the call
+def _enter(order, rank, held, first, replica):  # type: ignore[no-untyped-def] # numba infers from the call
     """One request more: to the end of its class, then the next class begins one place earlier."""
     count = held[replica]
-    _swap(order, place, replica, first[count + 1] - 1)
+    _swap(order, rank, replica, first[count + 1] - 1)
     first[count + 1] -= 1
     held[replica] = count + 1
 
 
 @njit(cache=True)
-def _leave(order, place, held, first, replica):  # type: ignore[no-untyped-def] # numba infers from the call
+def _leave(order, rank, held, first, replica):  # type: ignore[no-untyped-def] # numba infers from the call
     """One request fewer: to the front of its class, which then begins one place later."""
     count = held[replica]
-    _swap(order, place, replica, first[count])
+    _swap(order, rank, replica, first[count])
     first[count] += 1
     held[replica] = count - 1
 
 
 @njit(cache=True)
-def _rank(order, place, held, first, live):  # type: ignore[no-untyped-def] # numba infers from the call
+def _rank(order, rank, held, first, live):  # type: ignore[no-untyped-def] # numba infers from the call
     """Order the live replicas by what they hold: a counting sort. ``first[q]`` is where class q begins."""
     first[:] = 0
     for replica in range(live):
@@ -86,7 +86,7 @@ def _rank(order, place, held, first, live):  # type: ignore[no-untyped-def] # nu
         position = filled[held[replica]]
         filled[held[replica]] += 1
         order[position] = replica
-        place[replica] = position
+        rank[replica] = position
 
 
 @njit(cache=True)
@@ -97,7 +97,7 @@ def _longer(values, fill):  # type: ignore[no-untyped-def] # numba infers from t
 
 
 @njit(cache=True)
-def replay_least_loaded(arrival_s, service_s, patience_s, draws, steps_s, replicas, slots, wait_s, outcome):  # type: ignore[no-untyped-def] # numba infers
+def replay_least_loaded(arrival_s, service_s, patience_s, draws, steps_s, replicas, slots, wait_s, outcome, place):  # type: ignore[no-untyped-def] # numba infers
     """Each request goes to the replica that holds the fewest, the ⌊draw·m⌋-th of m equals, and stays there.
 
     A replica that leaves keeps its place number for the next one that comes, so departures carry an ``identity``:
@@ -105,7 +105,7 @@ def replay_least_loaded(arrival_s, service_s, patience_s, draws, steps_s, replic
     """
     most = replicas.max() + 1
     free = np.empty((most, slots))
-    order, place, held = np.arange(most), np.arange(most), np.zeros(most, dtype=np.int64)
+    order, rank, held = np.arange(most), np.arange(most), np.zeros(most, dtype=np.int64)
     identity = np.full(most, -1, dtype=np.int64)
     homes = np.empty(replicas.sum() + 1, dtype=np.int64)
     first = np.zeros(2 * slots + 4, dtype=np.int64)
@@ -119,7 +119,7 @@ def replay_least_loaded(arrival_s, service_s, patience_s, draws, steps_s, replic
         arrival = arrival_s[i]
         while step < steps_s.size and (steps_s[step] <= arrival or live == 0):
             open_s = steps_s[step]
-            due = _depart(times, owners, due, open_s, homes, identity, order, place, held, first)
+            due = _depart(times, owners, due, open_s, homes, identity, order, rank, held, first)
             for replica in range(live, replicas[step]):
                 free[replica, :] = open_s
                 held[replica] = 0
@@ -128,13 +128,13 @@ def replay_least_loaded(arrival_s, service_s, patience_s, draws, steps_s, replic
                 known += 1
             identity[replicas[step] :] = -1
             live = replicas[step]
-            _rank(order, place, held, first, live)
+            _rank(order, rank, held, first, live)
             step += 1
         if live == 0:
             settle(i, arrival, np.inf, patience_s, wait_s, outcome)
             continue
         ready = max(arrival, open_s)
-        due = _depart(times, owners, due, ready, homes, identity, order, place, held, first)
+        due = _depart(times, owners, due, ready, homes, identity, order, rank, held, first)
         chosen = order[int(draws[i] * first[held[order[0]] + 1])]
         start = max(ready, free[chosen, 0])
         if settle(i, arrival, start, patience_s, wait_s, outcome):
@@ -142,25 +142,28 @@ def replay_least_loaded(arrival_s, service_s, patience_s, draws, steps_s, replic
             replace_least(free[chosen], slots, gone)
         else:
             gone = arrival + wait_s[i]
-        if gone <= ready:
+        if gone < ready:
+            continue
+        place[i] = chosen
+        if gone == ready:
             continue
         if held[chosen] + 3 > first.size:
             first = _longer(first, live)
         if due == times.size:
             times, owners = _longer(times, 0.0), _longer(owners, 0)
-        _enter(order, place, held, first, chosen)
+        _enter(order, rank, held, first, chosen)
         _push(times, owners, due, gone, identity[chosen])
         due += 1
 
 
 @njit(cache=True)
-def _depart(times, owners, due, until, homes, identity, order, place, held, first):  # type: ignore[no-untyped-def] # numba infers
+def _depart(times, owners, due, until, homes, identity, order, rank, held, first):  # type: ignore[no-untyped-def] # numba infers
     """Let every request go that is gone by ``until``; how many departures are still to come."""
     while due > 0 and times[0] <= until:
         owner = owners[0]
         home = homes[owner]
         if identity[home] == owner:
-            _leave(order, place, held, first, home)
+            _leave(order, rank, held, first, home)
         due -= 1
         _replace_first(times, owners, due, times[due], owners[due])
     return due
