@@ -10,9 +10,9 @@ from ebbtide.adapters.demand.source import DemandSource
 from ebbtide.adapters.documents.fleet_models import FleetForm
 from ebbtide.adapters.documents.fleet_rules import fleet_problems
 from ebbtide.adapters.documents.fleet_values import fleet_value, source_values
-from ebbtide.adapters.documents.problems import document_errors, field_name
+from ebbtide.adapters.documents.problems import document_errors, field_name, raise_errors
 from ebbtide.adapters.documents.reading import Read, read_document
-from ebbtide.errors import DocumentError, Place
+from ebbtide.errors import Place
 from ebbtide.fleet.fleet import Fleet
 
 
@@ -40,21 +40,16 @@ class FleetDocument:
 def read_fleet(path: Path | str) -> FleetDocument:
     """The Fleet in a file, every default completed.
 
-    Raises ``DocumentError`` for the first thing that is wrong with it (``problems_of_fleet`` gives all),
-    ``InputError`` where there is no such file.
+    Raises ``DocumentError`` where something is wrong with it (``DocumentErrors`` where several things are, with a line
+    for each), ``InputError`` where there is no such file.
     """
     read = _read(Path(path))
-    if read.errors or read.form is None:
-        raise read.errors[0]
+    raise_errors(read.errors)
+    assert read.form is not None  # without errors there is a form
     lines = {field_name(at, read.tree.data): line for at, line in read.tree.lines.items() if at}
     return FleetDocument(
         path=Path(path), fleet=fleet_value(read.form), sources=source_values(read.form, Path(path).parent), lines=lines
     )
-
-
-def problems_of_fleet(path: Path | str) -> tuple[DocumentError, ...]:
-    """Everything that is wrong with a Fleet document, in the order of its lines; empty where nothing is."""
-    return _read(Path(path)).errors
 
 
 def _read(path: Path) -> Read[FleetForm]:

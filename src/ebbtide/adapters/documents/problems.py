@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,6 +38,7 @@ _BOUNDS = {
     "less_than": ("lt", "must be below {}"),
     "less_than_equal": ("le", "must be at most {}"),
 }
+_MOST_LINES = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +50,29 @@ class Problem:
     message: str
     hint: str | None = None
     nearest: str | None = None
+
+
+class DocumentErrors(DocumentError):  # noqa: N818 - the plural says that it holds several errors
+    """Several things that are wrong with one document: kind and place of the first one, the text of all."""
+
+    def __init__(self, errors: Sequence[DocumentError]) -> None:
+        first = errors[0]
+        super().__init__(first.message, kind=first.kind, place=first.place, hint=first.hint)
+        self.next_step = first.next_step
+        self.errors = tuple(errors)
+
+    def __str__(self) -> str:
+        lines = [str(error) for error in self.errors[:_MOST_LINES]]
+        more = len(self.errors) - _MOST_LINES
+        return "\n".join(lines + ([f"and {more} more"] if more > 0 else []))
+
+
+def raise_errors(errors: Sequence[DocumentError]) -> None:
+    """Raise the one error, or all of them as one ``DocumentErrors``; nothing where there is none."""
+    if len(errors) > 1:
+        raise DocumentErrors(errors)
+    if errors:
+        raise errors[0]
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from ebbtide.adapters.documents.emit import block
 from ebbtide.adapters.documents.files import MARK, Output, is_ours, read_bytes, refuse_foreign, write_together
-from ebbtide.adapters.documents.problems import document_errors, validation_problems
+from ebbtide.adapters.documents.problems import document_errors, raise_errors, validation_problems
 from ebbtide.adapters.documents.reading import Read, read_document
 from ebbtide.adapters.documents.schedule_models import (
     ColumnsFileSpec,
@@ -78,12 +78,12 @@ def forget_columns(outputs: tuple[Output, ...]) -> None:
 def read_schedule(path: Path | str, *, explained: bool = True) -> tuple[Schedule, Explanation | None]:
     """The schedule in a file and its explanation, None where the document has none (or ``explained`` is False).
 
-    Raises ``DocumentError`` for the first thing that is wrong with it (``problems_of_schedule`` gives all),
-    ``InputError`` where there is no such file.
+    Raises ``DocumentError`` where something is wrong with it (``DocumentErrors`` where several things are, with a line
+    for each), ``InputError`` where there is no such file.
     """
     read = _read(Path(path))
-    if read.errors or read.form is None:
-        raise read.errors[0]
+    raise_errors(read.errors)
+    assert read.form is not None  # without errors there is a form
     spec = read.form.explanation
     if spec is None or not explained:
         return schedule_value(read.form), None
@@ -91,11 +91,6 @@ def read_schedule(path: Path | str, *, explained: bool = True) -> tuple[Schedule
     if spec.columns is not None:
         columns = _read_columns(Path(path), spec.columns, len(read.form.spec.windows))
     return schedule_value(read.form), explanation_value(spec, columns)
-
-
-def problems_of_schedule(path: Path | str) -> tuple[DocumentError, ...]:
-    """Everything that is wrong with a Schedule document, in the order of its lines; empty where nothing is."""
-    return _read(Path(path)).errors
 
 
 def _read(path: Path) -> Read[ScheduleForm]:
@@ -159,11 +154,10 @@ def _read_columns(path: Path, spec: ColumnsFileSpec, windows: int) -> list[Reaso
     except (OSError, EOFError, zlib.error, ValueError, RecursionError) as problem:
         if isinstance(problem, ValidationError):
             tree = Tree(data=data)
-            raise document_errors(validation_problems(problem, ReasonsForm), tree, str(beside))[0] from problem
+            raise_errors(document_errors(validation_problems(problem, ReasonsForm), tree, str(beside)))
         raise DocumentError(f"is damaged: {problem}", kind="damaged_file", place=place) from problem
     wrong = document_errors(reasons_problems(form.workloads, windows, ("workloads",)), Tree(data=data), str(beside))
-    if wrong:
-        raise wrong[0]
+    raise_errors(wrong)
     return form.workloads
 
 

@@ -1,0 +1,134 @@
+"""The answer of ``ebbtide explain`` as text of at most 80 columns."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterator
+
+from ebbtide.adapters.report.figures import figure
+from ebbtide.cli.columns import WIDTH
+from ebbtide.cli.windows import hours_label
+from ebbtide.fleet.schedule import Standing
+from ebbtide.fleet.workload import Target
+from ebbtide.units import format_duration
+from ebbtide.workflows.explain import Answer, Answers
+
+_LABELS = ("floor", "last given", "refused")
+
+
+def explain_text(answers: Answers) -> str:
+    """A block for each answer: what was given, and what the floor, the last one given and the first refused do."""
+    blocks = ["\n".join([*_head(answer), *_rows(answer), *_edited(answer)]) for answer in answers.answers]
+    return "\n\n".join(blocks) + "\n"
+
+
+def _head(answer: Answer) -> list[str]:
+    gpus = "" if answer.gpus is None else f", {_many(answer.gpus, 'GPU')}"
+    target = "" if answer.target is None else f"; target {_target(answer.target)}"
+    return _wrapped(
+        f"{answer.workload} {hours_label(answer.window)}: {_many(answer.replicas, 'replica')}{gpus}, "
+        f"for {figure(answer.reason.rate_rps)} rps{target}",
+        indent="  ",
+    )
+
+
+def _target(target: Target) -> str:
+    return f"{_percentile(target)} {target.kind.value} {format_duration(target.bound_s)}"
+
+
+def _percentile(target: Target | None) -> str:
+    return "wait" if target is None else f"P{target.percentile * 100:.6g}"
+
+
+def _rows(answer: Answer) -> Iterator[str]:
+    """Aligned lines; a verdict that would pass the width goes to a line of its own."""
+    standings = [
+        (label, standing, verdict)
+        for label, standing, verdict in zip(_LABELS, _standings(answer), _verdicts(answer), strict=True)
+        if standing is not None
+    ]
+    counts = [f"{standing.replicas:,}" for _, standing, _ in standings]
+    waits = [_wait(standing.wait_s) for _, standing, _ in standings]
+    waiting = [_waiting(standing.waiting) for _, standing, _ in standings]
+    for index, (label, _, verdict) in enumerate(standings):
+        left = (
+            f"  {label:<10}  {_right(counts, index)}   {_percentile(answer.target)} {_right(waits, index)}   "
+            f"{_right(waiting, index)} waiting"
+        )
+        if len(left) + 3 + len(verdict) <= WIDTH:
+            yield f"{left}   {verdict}".rstrip()
+        else:
+            yield left
+            yield from _wrapped(f"    {verdict}", indent="    ")
+    if answer.reason.refused is None:
+        yield "  refused     none: this is the maximum"
+
+
+def _standings(answer: Answer) -> tuple[Standing | None, ...]:
+    floor = answer.reason.floor if answer.reason.floor.replicas != answer.reason.given.replicas else None
+    return floor, answer.reason.given, answer.reason.refused
+
+
+def _verdicts(answer: Answer) -> tuple[str, str, str]:
+    reason = answer.reason
+    floor, given = _meets(answer.meets(reason.floor)), _meets(answer.meets(reason.given))
+    if reason.floor.replicas == reason.given.replicas:
+        given += ", is the floor" if given else "is the floor"
+    if reason.bound == "minimum":
+        given += ", is the minimum" if given else "is the minimum"
+    return floor, given, _refused(answer)
+
+
+def _refused(answer: Answer) -> str:
+    refused = answer.reason.refused
+    if refused is None:
+        return ""
+    if answer.reason.bound == "shortage":
+        return f"{_meets(answer.meets(refused)) or 'refused'}; no GPUs are left"
+    saves = f"saves {_money(refused.gain_usd_per_h)} {answer.money}/h"
+    return f"{saves}, research: {_money(answer.reason.cost_usd_per_h)}"
+
+
+def _meets(meets: bool | None) -> str:
+    return "" if meets is None else "meets the target" if meets else "misses the target"
+
+
+def _edited(answer: Answer) -> list[str]:
+    if not answer.edited:
+        return []
+    was = answer.reason.given.replicas
+    return _wrapped(
+        f"  the schedule was edited: it was made with {_many(was, 'replica')}, which is what is explained", indent="  "
+    )
+
+
+def _right(cells: list[str], index: int) -> str:
+    return cells[index].rjust(max(len(cell) for cell in cells))
+
+
+def _wait(seconds: float) -> str:
+    """``0.9s``, ``71s``, ``40ms``, ``unstable``."""
+    if not math.isfinite(seconds):
+        return "unstable"
+    if 0 < seconds < 0.05:
+        return f"{seconds * 1000:.2g}ms"
+    return "0s" if seconds == 0 else f"{seconds:,.1f}s" if seconds < 9.95 else f"{seconds:,.0f}s"
+
+
+def _waiting(requests: float) -> str:
+    if not math.isfinite(requests):
+        return "unlimited"
+    return f"{requests:,.1f}" if requests < 99.95 else f"{requests:,.0f}"
+
+
+def _money(value: float) -> str:
+    return f"{value:,.2f}" if value < 999.995 else f"{value:,.0f}"
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count:,} {what}" + ("" if count == 1 else "s")
+
+
+def _wrapped(text: str, *, indent: str) -> list[str]:
+    return textwrap.wrap(text, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)

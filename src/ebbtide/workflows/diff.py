@@ -1,0 +1,279 @@
+"""``ebbtide diff``: what changed between two schedules, window by window, in what the controller obeys."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from ebbtide.fleet.horizon import WEEK, Window, clock
+from ebbtide.fleet.schedule import Schedule
+from ebbtide.workflows.windows import week_minutes
+
+
+class How(StrEnum):
+    """What happened to a window."""
+
+    CHANGED = "changed"
+    ADDED = "added"
+    REMOVED = "removed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One number before and after; None where there was, or is, none."""
+
+    before: float | None
+    after: float | None
+
+    @property
+    def differs(self) -> bool:
+        """Whether anything changed."""
+        return self.before != self.after
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadChange:
+    """A workload in a window: its replicas, and the rate that they hold."""
+
+    name: str
+    replicas: Step
+    holds_rps: Step
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolChange:
+    """A pool in a window."""
+
+    name: str
+    production_nodes: Step
+    ephemeral_nodes: Step
+    ephemeral_quota_gpus: Step
+    lead_s: Step
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """All four."""
+        return self.production_nodes, self.ephemeral_nodes, self.ephemeral_quota_gpus, self.lead_s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowChange:
+    """A window that changed, came or went, with what changed in it (all of it where it came or went)."""
+
+    how: How
+    window: Window
+    workloads: tuple[WorkloadChange, ...]
+    pools: tuple[PoolChange, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldChange:
+    """A field of the schedule as a whole."""
+
+    field: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals:
+    """Counts, and GPU-hours a day on movable nodes: a mean over the week's undated windows, leads not counted."""
+
+    windows: int
+    windows_changed: int
+    windows_added: int
+    windows_removed: int
+    workloads: int
+    workloads_changed: int
+    research_gpu_h_per_day: Step
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """What ``diff`` answers."""
+
+    fields: tuple[FieldChange, ...]
+    windows: tuple[WindowChange, ...]
+    totals: Totals
+
+    @property
+    def differ(self) -> bool:
+        """Whether anything that the controller obeys is different."""
+        return bool(self.fields or self.windows)
+
+    def as_json(self) -> dict[str, object]:
+        """``changes`` and ``totals`` (DOCUMENTS §5), snake_case with units."""
+        totals = self.totals
+        before, after = totals.research_gpu_h_per_day.before or 0.0, totals.research_gpu_h_per_day.after or 0.0
+        fields = [{"field": one.field, "before": one.before, "after": one.after} for one in self.fields]
+        return {
+            "changes": [*fields, *(_window_json(change) for change in self.windows)],
+            "totals": {
+                "windows": totals.windows,
+                "windows_changed": totals.windows_changed,
+                "windows_added": totals.windows_added,
+                "windows_removed": totals.windows_removed,
+                "workloads": totals.workloads,
+                "workloads_changed": totals.workloads_changed,
+                "research_gpu_h_per_day": {"before": before, "after": after, "change": after - before},
+            },
+        }
+
+
+def diff(old: Path | str, new: Path | str) -> Changes:
+    """Read two schedules and compare them."""
+    from ebbtide.adapters.documents.schedule import read_schedule
+
+    return diff_schedules(read_schedule(old, explained=False)[0], read_schedule(new, explained=False)[0])
+
+
+def diff_schedules(old: Schedule, new: Schedule) -> Changes:
+    """What changed from one schedule to another. Windows are the same if their days, hours and dates are."""
+    before = {_key(window): index for index, window in enumerate(old.windows)}
+    after = {_key(window): index for index, window in enumerate(new.windows)}
+    changes = [_window_change(old, new, before.get(key), index) for key, index in after.items()]
+    changes += [_window_change(old, new, index, None) for key, index in before.items() if key not in after]
+    found = tuple(change for change in changes if change.how is not How.CHANGED or change.workloads or change.pools)
+    counts = {how: sum(change.how is how for change in found) for how in How}
+    names = dict.fromkeys([column.name for column in (*new.workloads, *old.workloads)])
+    totals = Totals(
+        windows=len(new.windows),
+        windows_changed=counts[How.CHANGED],
+        windows_added=counts[How.ADDED],
+        windows_removed=counts[How.REMOVED],
+        workloads=len(names),
+        workloads_changed=len(_changed_workloads(old, new, before, after)),
+        research_gpu_h_per_day=Step(before=_research(old), after=_research(new)),
+    )
+    return Changes(fields=_fields(old, new), windows=found, totals=totals)
+
+
+def _key(window: Window) -> tuple[object, ...]:
+    return (window.days, window.start, window.end, window.valid_from, window.valid_until)
+
+
+def _fields(old: Schedule, new: Schedule) -> tuple[FieldChange, ...]:
+    pairs = {
+        "name": (old.name, new.name),
+        "fleet.name": (old.fleet_name, new.fleet_name),
+        "fleet.digest": (old.fleet_digest, new.fleet_digest),
+        "timeZone": (old.time_zone, new.time_zone),
+        "validUntil": (str(old.valid_until), str(new.valid_until)),
+    }
+    return tuple(FieldChange(field=field, before=a, after=b) for field, (a, b) in pairs.items() if a != b)
+
+
+def _window_change(old: Schedule, new: Schedule, before: int | None, after: int | None) -> WindowChange:
+    if after is None:
+        assert before is not None  # a window is in one of the two schedules
+        how, window = How.REMOVED, old.windows[before]
+    else:
+        how, window = How.CHANGED if before is not None else How.ADDED, new.windows[after]
+    return WindowChange(
+        how=how,
+        window=window,
+        workloads=_workload_changes(old, new, before, after),
+        pools=_pool_changes(old, new, before, after),
+    )
+
+
+def _workload_changes(
+    old: Schedule, new: Schedule, before: int | None, after: int | None
+) -> tuple[WorkloadChange, ...]:
+    olds = {column.name: column for column in old.workloads}
+    news = {column.name: column for column in new.workloads}
+    changes = []
+    for name in dict.fromkeys((*news, *olds)):
+        a, b = olds.get(name), news.get(name)
+        change = WorkloadChange(
+            name=name,
+            replicas=_step("replicas", a, b, before, after),
+            holds_rps=_step("holds_rps", a, b, before, after),
+        )
+        if change.replicas.differs or change.holds_rps.differs:
+            changes.append(change)
+    return tuple(changes)
+
+
+def _pool_changes(old: Schedule, new: Schedule, before: int | None, after: int | None) -> tuple[PoolChange, ...]:
+    olds = {column.name: column for column in old.pools}
+    news = {column.name: column for column in new.pools}
+    changes = []
+    for name in dict.fromkeys((*news, *olds)):
+        a, b = olds.get(name), news.get(name)
+        change = PoolChange(
+            name=name,
+            production_nodes=_step("production_nodes", a, b, before, after),
+            ephemeral_nodes=_step("ephemeral_nodes", a, b, before, after),
+            ephemeral_quota_gpus=_step("ephemeral_quota_gpus", a, b, before, after),
+            lead_s=_step("lead_s", a, b, before, after),
+        )
+        if any(step.differs for step in change.steps):
+            changes.append(change)
+    return tuple(changes)
+
+
+def _step(name: str, old: object | None, new: object | None, before: int | None, after: int | None) -> Step:
+    """One column's number before and after; ``old`` and ``new`` are a workload's or pool's columns."""
+    return Step(
+        before=None if old is None or before is None else getattr(old, name)[before],
+        after=None if new is None or after is None else getattr(new, name)[after],
+    )
+
+
+def _changed_workloads(
+    old: Schedule, new: Schedule, before: dict[tuple[object, ...], int], after: dict[tuple[object, ...], int]
+) -> set[str]:
+    """Workloads whose replicas differ at any minute of the week, or in a dated window that both have."""
+    pairs = set(zip(week_minutes(old), week_minutes(new), strict=True))
+    pairs |= {(before[key], after[key]) for key in before if key in after}
+    olds = {column.name: column.replicas for column in old.workloads}
+    news = {column.name: column.replicas for column in new.workloads}
+    both = olds.keys() & news.keys()
+    changed = {name for name in both for a, b in pairs if _at(olds[name], a) != _at(news[name], b)}
+    return changed | (olds.keys() ^ news.keys())
+
+
+def _at(column: tuple[int, ...], index: int | None) -> int | None:
+    return None if index is None else column[index]
+
+
+def _research(schedule: Schedule) -> float:
+    hours = [
+        window.nominal_hours * len(window.days) if window.valid_from is None else 0.0 for window in schedule.windows
+    ]
+    return sum(
+        gpus * length / len(WEEK)
+        for pool in schedule.pools
+        for gpus, length in zip(pool.ephemeral_quota_gpus, hours, strict=True)
+    )
+
+
+def _step_json(step: Step) -> dict[str, float | None]:
+    return {"before": step.before, "after": step.after}
+
+
+def _window_json(change: WindowChange) -> dict[str, object]:
+    window = change.window
+    return {
+        "change": change.how.value,
+        "window": window.name,
+        "days": [day.value for day in window.days],
+        "start": clock(window.start),
+        "end": clock(window.end),
+        "workloads": [
+            {"name": one.name, "replicas": _step_json(one.replicas), "holds_rps": _step_json(one.holds_rps)}
+            for one in change.workloads
+        ],
+        "pools": [
+            {
+                "name": one.name,
+                "production_nodes": _step_json(one.production_nodes),
+                "ephemeral_nodes": _step_json(one.ephemeral_nodes),
+                "ephemeral_quota_gpus": _step_json(one.ephemeral_quota_gpus),
+                "lead_s": _step_json(one.lead_s),
+            }
+            for one in change.pools
+        ],
+    }
