@@ -125,7 +125,7 @@ def _walk(path: Path, form: CsvForm) -> Iterator[tuple[int, list[str]]]:
 
 def _text(path: Path, *, gzipped: bool) -> io.TextIOBase:
     if gzipped:
-        return gzip.open(path, "rt", encoding="utf-8-sig", newline="")  # type: ignore[return-value]  # a TextIOWrapper
+        return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
     return path.open(encoding="utf-8-sig", newline="")
 
 

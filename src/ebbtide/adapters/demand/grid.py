@@ -64,7 +64,10 @@ def grid_of(rows: Rows, placed: Placed, *, is_count: bool, zone: str | None, int
     placed, duplicates = _without_duplicates(rows, placed)
     by_key = _intervals_by_key(rows, placed, interval_s)
     lengths = sorted(set(by_key.tolist()))
-    parts = [_filled(rows, placed.where(by_key[placed.codes] == step), step, zone, is_count) for step in lengths]
+    anchor_s = midnight_s(placed, zone)
+    parts = [
+        grid_at(rows, placed.where(by_key[placed.codes] == step), step, anchor_s, is_count=is_count) for step in lengths
+    ]
     if len(parts) > 1:
         assert interval_s is not None
         parts = [coarsened(part, interval_s) for part in parts]
@@ -191,29 +194,38 @@ def _check_intervals(rows: Rows, by_key: Ints, base_s: int, interval_s: int | No
         raise DemandError(message, kind="interval_mismatch", place=rows.opened.place, hint=hint)
 
 
-def _filled(rows: Rows, placed: Placed, step_s: int, zone: str | None, is_count: bool) -> Grid:
-    anchor_s = _anchor_s(placed, step_s, zone)
+def grid_at(rows: Rows, placed: Placed, step_s: int, anchor_s: int, *, is_count: bool) -> Grid:
+    """The placed rows on intervals of ``step_s`` that begin at ``anchor_s`` modulo the interval.
+
+    SCVs of a row that holds both repeated hours are those of neither, so they are left out there.
+    """
+    anchor_s %= step_s
     shift_s = _displacement_s(placed.codes, placed.utc_s - anchor_s, step_s, len(rows.keys))
     at = np.floor((placed.utc_s - anchor_s - shift_s[placed.codes]) / step_s + 0.5).astype(np.int64)
     _check_span(rows, placed, at)
-    crowded = (np.diff(placed.codes, prepend=-1) == 0) & (np.diff(at, prepend=-1) == 0)
+    _check_one_row_each(rows, placed, at, step_s)
+    first, length = int(at.min()), int(at.max() - at.min()) + 1
+    shape, where = (len(rows.keys), length), (placed.codes, at - first)
+    split = np.bincount(placed.row)[placed.row] > 1
+    measured = {
+        "scv": None if rows.scv is None else np.where(split, np.nan, rows.scv[placed.row]),
+        "service_s": None if rows.service_s is None else rows.service_s[placed.row],
+        "service_scv": None if rows.service_scv is None else np.where(split, np.nan, rows.service_scv[placed.row]),
+    }
+    cells = {name: None if values is None else _cells(shape, where, values) for name, values in measured.items()}
+    value = _cells(shape, where, placed.value / step_s if is_count else placed.value)
+    start_s = anchor_s + first * step_s
+    return Grid(keys=rows.keys, start_s=start_s, interval_s=step_s, value=value, **cells)  # type: ignore[arg-type]  # fields
+
+
+def _check_one_row_each(rows: Rows, placed: Placed, at: Ints, step_s: int) -> None:
+    crowded = (np.diff(placed.codes, prepend=-1) == 0) & (np.diff(at, prepend=at[0] - 1) == 0)
     if crowded.any():
         which = int(np.argmax(crowded))
-        message = (
-            f"two rows of {rows.keys[placed.codes[which]][:60]!r} fall into one interval of {format_duration(step_s)}"
-        )
+        key = rows.keys[placed.codes[which]]
+        message = f"two rows of {key[:60]!r} fall into one interval of {format_duration(step_s)}"
         hint = "rows of one source are equally far apart; make two sources of them, or aggregate them first"
         rows.complain(int(placed.row[which]), "mixed_intervals", message, hint)
-    first, length = int(at.min()), int(at.max() - at.min()) + 1
-    shape = (len(rows.keys), length)
-    where = (placed.codes, at - first)
-    cells: dict[str, Floats | None] = {
-        "value": _cells(shape, where, placed.value / step_s if is_count else placed.value)
-    }
-    for name, column in (("scv", rows.scv), ("service_s", rows.service_s)):
-        cells[name] = None if column is None else _cells(shape, where, column[placed.row])
-    start_s = anchor_s + first * step_s
-    return Grid(keys=rows.keys, start_s=start_s, interval_s=step_s, value=np.empty(0)).like(start_s, step_s, cells)
 
 
 def _cells(shape: tuple[int, int], where: tuple[Ints, Ints], values: Floats) -> Floats:
@@ -222,16 +234,16 @@ def _cells(shape: tuple[int, int], where: tuple[Ints, Ints], values: Floats) -> 
     return cell
 
 
-def _anchor_s(placed: Placed, step_s: int, zone: str | None) -> int:
-    """Midnight of the zone modulo the interval: hours in Kolkata begin at half past in UTC."""
+def midnight_s(placed: Placed, zone: str | None) -> int:
+    """A midnight of the zone (UTC where none is named): hours in Kolkata begin at half past in UTC."""
     if zone is None:
         return 0
     at_s = int(placed.utc_s.min())
-    return int(-clock_over(zone, at_s, at_s).offset_at(np.array([at_s], dtype=np.int64))[0] % step_s)
+    return -int(clock_over(zone, at_s, at_s).offset_at(np.array([at_s], dtype=np.int64))[0])
 
 
 def _displacement_s(codes: Ints, from_anchor_s: Floats, step_s: int, keys: int) -> Floats:
-    """Each key's mean displacement from the grid, in (−step/2, step/2]: a circular mean, so that jitter cannot split it."""
+    """Each key's mean displacement from the grid, in (−step/2, step/2]: a circular mean, which jitter cannot split."""
     angle = 2.0 * np.pi * np.mod(from_anchor_s, step_s) / step_s
     sine = np.bincount(codes, weights=np.sin(angle), minlength=keys)
     cosine = np.bincount(codes, weights=np.cos(angle), minlength=keys)

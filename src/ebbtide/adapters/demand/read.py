@@ -12,6 +12,7 @@ from ebbtide.adapters.demand.files import digest_of
 from ebbtide.adapters.demand.grid import Grid, coarsened, grid_of
 from ebbtide.adapters.demand.outages import find_outages, outage_spans
 from ebbtide.adapters.demand.placed import place_rows
+from ebbtide.adapters.demand.requests import read_requests
 from ebbtide.adapters.demand.rows import read_rows
 from ebbtide.adapters.demand.source import DemandSource
 from ebbtide.adapters.demand.sums import find_sums
@@ -44,6 +45,8 @@ def _grid(opened: OpenTable) -> Grid:
     source = opened.source
     file = opened.place.file
     roles = find_roles(list(opened.names), chosen=source.columns, source=source.name, file=file)
+    if not roles.a_row_per_interval:
+        return read_requests(opened, roles)
     rows = read_rows(opened, roles)
     placed = place_rows(rows, zone=source.time_zone, is_count=roles.rate is None)
     return grid_of(rows, placed, is_count=roles.rate is None, zone=source.time_zone, interval_s=source.interval_s)

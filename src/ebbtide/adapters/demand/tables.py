@@ -60,7 +60,7 @@ class OpenTable:
 
 
 def open_source(source: DemandSource, *, sql_url: str | None = None) -> OpenTable:
-    """The source's table. Raises ``DemandError``, ``InputError`` (a table without URL) or ``PermanentError`` (engine)."""
+    """The source's table. Raises ``DemandError``, ``InputError`` (no URL for a table), ``PermanentError`` (engine)."""
     if source.table is not None:
         return _open_sql(source, source.table, sql_url)
     if source.file is None:

@@ -23,8 +23,8 @@ _OFFSET = r":\d{2}([.,]\d+)?\s*([Zz]|[+-]\d{2}(:?\d{2})?)\s*$"
 # Seconds since 1970 passed 1e8 in March 1973 and reach 1e11 in the year 5138: so a size tells the unit of an epoch,
 # and smaller numbers are seconds from some start.
 RELATIVE_BELOW = 1e8
-_EPOCH_UNITS = ((1e11, 1e6), (1e14, 1e3), (1e17, 1.0))
-_NANOSECOND = 1e-3
+EPOCH_UNITS = ((1e11, 1e6), (1e14, 1e3), (1e17, 1.0))
+NANOSECOND = 1e-3
 _FIRST_S, _LAST_S = 31_536_000, 7_258_118_400  # 1971 and 2200: outside, a time is a mistake or a stand-in for "never"
 
 
@@ -89,22 +89,27 @@ def resolve_times(raw: RawTimes, *, relative: bool, source: DemandSource) -> Tim
     the zone is missing.
     """
     if not raw.read.all():
-        raise TimeError("not_a_time", "cannot be read as a time", _READABLE, int(np.argmin(raw.read)))
+        raise TimeError("not_a_time", "cannot be read as a time", READABLE, int(np.argmin(raw.read)))
     kinds = np.where(raw.has_number, 0, np.where(raw.has_instant, 1, 2))
     if (odd := kinds != kinds[0]).any():
         message = "some times have an offset and some have none, or some are numbers"
         raise TimeError("mixed_times", message, "write all times in one form", int(np.argmax(odd)))
     micros = _numbers(raw.number, relative, source) if kinds[0] == 0 else (raw.instant if kinds[0] == 1 else raw.local)
-    outside = (micros < _FIRST_S * MICRO) | (micros >= _LAST_S * MICRO)
-    if outside.any():
-        message = "a time outside the years 1971 to 2199"
-        raise TimeError("time_out_of_range", message, "leave such rows out", int(np.argmax(outside)))
+    check_range(micros)
     if kinds[0] == 2:
         zone_of(source)
     return Times(micros=micros, is_local=bool(kinds[0] == 2))
 
 
-_READABLE = "ISO 8601 with or without an offset, and epochs in s, ms and µs are read"
+def check_range(micros: Ints) -> None:
+    """``TimeError`` ``time_out_of_range`` unless all times lie in the years 1971 to 2199."""
+    outside = (micros < _FIRST_S * MICRO) | (micros >= _LAST_S * MICRO)
+    if outside.any():
+        message = "a time outside the years 1971 to 2199"
+        raise TimeError("time_out_of_range", message, "leave such rows out", int(np.argmax(outside)))
+
+
+READABLE = "ISO 8601 with or without an offset, and epochs in s, ms and µs are read"
 
 
 def zone_of(source: DemandSource) -> str:
@@ -127,16 +132,24 @@ def origin_of(source: DemandSource) -> int:
     return origin_s(source.origin, source.time_zone, source=source.name)
 
 
+def is_relative(low: float, high: float) -> bool:
+    """Whether numbers are too small for epochs, so that they count seconds from some start.
+
+    >>> is_relative(0.0, 1_209_000.0), is_relative(1_788_192_000.0, 1_788_192_600.0)
+    (True, False)
+    """
+    return max(abs(low), abs(high)) < RELATIVE_BELOW
+
+
 def _numbers(number: NDArray[np.float64], relative: bool, source: DemandSource) -> Ints:
     size = np.abs(number)
-    if relative or float(size.max()) < RELATIVE_BELOW:
+    if relative or is_relative(float(number.min()), float(number.max())):
         start_s = origin_of(source)
-        if (far := size >= 1e11).any():
+        if (far := size >= EPOCH_UNITS[0][0]).any():
             raise TimeError("time_out_of_range", "a time far outside the trace", None, int(np.argmax(far)))
         return start_s * MICRO + np.rint(number * MICRO).astype(np.int64)
-    factor = np.full(len(number), _NANOSECOND)
-    for below, unit in reversed(_EPOCH_UNITS):
+    factor = np.full(len(number), NANOSECOND)
+    for below, unit in reversed(EPOCH_UNITS):
         factor[size < below] = unit
-    scaled = number * factor
-    micros: Ints = np.rint(np.clip(scaled, -9e18, 9e18)).astype(np.int64)
+    micros: Ints = np.rint(np.clip(number * factor, -9e18, 9e18)).astype(np.int64)
     return micros

@@ -39,7 +39,7 @@ class Clock:
         before, after = self.offsets_s[:-1], self.offsets_s[1:]
         back = after < before
         lows, highs = self.changes_s + np.minimum(before, after), self.changes_s + np.maximum(before, after)
-        # The clock put back: [low, high) happens twice, first by the old offset. Put forward: [low, high) never happens.
+        # Put back: [low, high) happens twice, first by the old offset. Put forward: [low, high) never happens.
         earlier = np.searchsorted(np.where(back, highs, lows), local_s, side="right")
         later = np.searchsorted(lows, local_s, side="right")
         change = np.minimum(later - 1, len(lows) - 1)
