@@ -14,7 +14,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from ebbtide.allocate.needs import Needs, pool_needs, station_shape
-from ebbtide.allocate.packing import fewest_nodes
+from ebbtide.allocate.packing import pack
 from ebbtide.allocate.requirement import window_deficits
 from ebbtide.allocate.samples import WorkloadSamples
 from ebbtide.fleet.demand import Floats
@@ -101,7 +101,7 @@ def _do_not_fit(needs: Needs) -> NDArray[np.bool_]:
     short = units > needs.capacity_units
     if not needs.shape.perfect:
         for k in np.flatnonzero(~short):
-            short[k] = fewest_nodes(needs.shape, needs.held[:, k]) > needs.nodes
+            short[k] = pack(needs.shape, needs.held[:, k]).nodes > needs.nodes
     return np.asarray(short)
 
 

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from ebbtide.allocate.knapsack import Choices, Stages, best_within, least_pairs, staged_pairs
-from ebbtide.allocate.packing import NodeShape, first_fit_nodes
+from ebbtide.allocate.packing import NodeShape, first_fit
 from ebbtide.allocate.packing_program import Least, PackingProgram, Picks, WidthClass
 from ebbtide.fleet.demand import Floats
 from ebbtide.fleet.planned import Ints
@@ -27,9 +27,9 @@ PROGRAM_SCALE = 1e3
 class ExactWindow:
     """The exact answer for every count of nodes 0 … M.
 
-    ``choices`` above ``low`` replicas. ``deficit`` is the least shortage in units; ``money[m]`` the least waiting cost
-    with m nodes at that shortage, inf below ``needed_nodes``; ``class_more[m]`` how many replicas above its low every
-    width gets.
+    ``choices`` above ``low`` replicas. ``deficit`` is the least shortage in units and its own ``deficit_bound``;
+    ``money[m]`` the least waiting cost with m nodes at that shortage, inf below ``needed_nodes``; ``class_more[m]`` how
+    many replicas above its low every width gets.
     """
 
     shape: NodeShape
@@ -38,6 +38,7 @@ class ExactWindow:
     needed_nodes: int
     deficit: int
     money: Floats
+    deficit_bound: float
     class_more: dict[int, Ints]
 
     def replicas(self, nodes: int) -> Ints:
@@ -73,7 +74,14 @@ def solve_exactly(shape: NodeShape, choices: Choices, low: Ints, nodes: int) -> 
     for count in range(needed, nodes + 1):
         money[count], class_more[count] = search.least_money(count, deficit)
     return ExactWindow(
-        shape=shape, choices=choices, low=low, needed_nodes=needed, deficit=deficit, money=money, class_more=class_more
+        shape=shape,
+        choices=choices,
+        low=low,
+        needed_nodes=needed,
+        deficit=deficit,
+        deficit_bound=float(deficit),
+        money=money,
+        class_more=class_more,
     )
 
 
@@ -171,7 +179,7 @@ class _Search:
         if self.shape.perfect:
             return True
         counts = (self.base + more).tolist()
-        return first_fit_nodes(self.shape.node_units, self.widths.tolist(), counts) <= nodes
+        return first_fit(self.shape.node_units, self.widths.tolist(), counts).nodes <= nodes
 
     def _pair(self, more: Ints) -> tuple[int, float]:
         pairs = [(deficit[one], money[one]) for (deficit, money), one in zip(self.curves, more.tolist(), strict=True)]
@@ -213,3 +221,13 @@ def _improving(deficit: Ints, money: Floats) -> Ints:
         if (deficit[count], money[count]) < (deficit[kept[-1]], money[kept[-1]]):
             kept.append(count)
     return np.array(kept, dtype=np.int64)
+
+
+def exact_work(choices: Choices, spare: int) -> float:
+    """Additions that ``solve_exactly`` makes where widths pack perfectly, for ``spare`` units above the lows."""
+    work, counts = 0.0, []
+    for members in class_members(choices.width):
+        most = min(float((choices.length[members] - 1).sum()), spare / float(choices.width[members[0]]))
+        work += float(choices.length[members].sum()) * most
+        counts.append(most)
+    return work + sum(counts) * spare

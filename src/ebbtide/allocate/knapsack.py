@@ -46,6 +46,16 @@ class Choices:
             money=self.money,
         )
 
+    def beyond(self, more: Ints) -> Choices:
+        """What is left to choose above ``more`` replicas each."""
+        return Choices(
+            width=self.width,
+            start=self.start + more,
+            length=self.length - more,
+            deficit=self.deficit,
+            money=self.money,
+        )
+
     def total(self, more: Ints) -> tuple[int, float]:
         """Shortage units and money of one choice."""
         at = self.start + more

@@ -83,23 +83,32 @@ def largest_fill(node: int, widths: Sequence[int]) -> int:
     return max(reachable) if widths else node
 
 
-def first_fit_nodes(node: int, widths: Sequence[int], counts: Sequence[int]) -> int:
-    """Nodes that first-fit decreasing needs for ``counts[i]`` replicas of ``widths[i]`` (widest first).
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Packing:
+    """Replicas on ``nodes`` nodes, of which ``free[r]`` have r units free (int64[node + 1])."""
+
+    nodes: int
+    free: Ints
+
+
+def first_fit(node: int, widths: Sequence[int], counts: Sequence[int]) -> Packing:
+    """First-fit decreasing for ``counts[i]`` replicas of ``widths[i]`` (widest first).
 
     Filling node by node with the widest that still fits is the same packing; equal nodes are filled together.
 
-    >>> first_fit_nodes(8, [5, 3, 2], [3, 2, 4])
-    4
+    >>> packed = first_fit(8, [5, 3, 2], [3, 2, 4])
+    >>> packed.nodes, packed.free.tolist()
+    (4, [2, 1, 1, 0, 0, 0, 0, 0, 0])
     """
-    left = list(counts)
-    nodes = sum(-(-width // node) * count for width, count in zip(widths, left, strict=True) if width >= node)
-    left = [0 if width >= node else count for width, count in zip(widths, left, strict=True)]
+    free = np.zeros(node + 1, dtype=np.int64)
+    free[0] = sum(width // node * count for width, count in zip(widths, counts, strict=True) if width >= node)
+    left = [0 if width >= node else count for width, count in zip(widths, counts, strict=True)]
     while any(left):
         pattern = _widest_first(node, widths, left)
         times = min(have // take for have, take in zip(left, pattern, strict=True) if take)
         left = [have - times * take for have, take in zip(left, pattern, strict=True)]
-        nodes += times
-    return nodes
+        free[node - sum(take * width for take, width in zip(pattern, widths, strict=True))] += times
+    return Packing(nodes=int(free.sum()), free=free)
 
 
 def _widest_first(node: int, widths: Sequence[int], left: Sequence[int]) -> list[int]:
@@ -112,24 +121,35 @@ def _widest_first(node: int, widths: Sequence[int], left: Sequence[int]) -> list
     return pattern
 
 
-def fewest_nodes(shape: NodeShape, replicas: Ints) -> int:
-    """Fewest nodes that pack so many replicas of every workload.
+def pack(shape: NodeShape, replicas: Ints) -> Packing:
+    """A packing of so many replicas of every workload onto the fewest nodes.
 
     Volume and first-fit decreasing where they agree; an integer program on the counts per width where not.
 
-    >>> fewest_nodes(node_shape(8, [3, 5]), np.array([3, 2]))
+    >>> pack(node_shape(8, [3, 5]), np.array([3, 2])).nodes
     3
     """
     units = int((replicas * shape.width_units).sum())
     if shape.perfect:
-        return shape.nodes_for(units)
+        nodes = shape.nodes_for(units)
+        return Packing(nodes=nodes, free=free_units(shape.node_units, nodes * shape.node_units - units))
     widths = sorted(set(shape.width_units.tolist()), reverse=True)
     counts = [int(replicas[shape.width_units == width].sum()) for width in widths]
-    nodes = first_fit_nodes(shape.node_units, widths, counts)
-    return nodes if nodes == shape.nodes_for(units) else _packed_nodes(shape.node_units, widths, counts, nodes)
-
-
-def _packed_nodes(node: int, widths: Sequence[int], counts: Sequence[int], enough: int) -> int:
+    quick = first_fit(shape.node_units, widths, counts)
+    if quick.nodes == shape.nodes_for(units):
+        return quick
     classes = tuple(fixed_class(width, count) for width, count in zip(widths, counts, strict=True))
-    found = PackingProgram(node=node, classes=classes).solve(Least.NODES, nodes_at_most=enough)
-    return enough if found is None else found.nodes
+    found = PackingProgram(node=shape.node_units, classes=classes).solve(Least.NODES, nodes_at_most=quick.nodes)
+    return quick if found is None else Packing(nodes=found.nodes, free=found.free)
+
+
+def free_units(node: int, units: int) -> Ints:
+    """So many free units as empty nodes and one rest: enough to know where widths pack perfectly.
+
+    >>> free_units(4, 9).tolist()
+    [0, 1, 0, 0, 2]
+    """
+    free = np.zeros(node + 1, dtype=np.int64)
+    free[node] = units // node
+    free[units % node] += units % node > 0
+    return free

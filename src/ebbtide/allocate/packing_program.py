@@ -44,10 +44,11 @@ def fixed_class(width: int, count: int) -> WidthClass:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picks:
-    """A solution: for each class the index into its ``counts``; and the nodes it was packed on."""
+    """A solution: for each class the index into its ``counts``; nodes and free units as in ``Packing``."""
 
     index: tuple[int, ...]
     nodes: int
+    free: Ints
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +73,12 @@ class PackingProgram:
         firsts = np.concatenate([[0], np.cumsum([len(one.counts) for one in self.classes])]).tolist()
         picks = tuple(int(np.argmax(found[first:last])) for first, last in pairwise(firsts))
         whole = sum(self._whole_nodes(c, k) for c, k in enumerate(picks))
-        return Picks(index=picks, nodes=round(float(found[-1])) + whole)
+        free = np.zeros(self.node + 1, dtype=np.int64)
+        for (point, _, owner), flow in zip(columns.arcs, found[len(columns.picks) : -1].tolist(), strict=True):
+            free[self.node - point] += round(flow) if owner < 0 else 0
+        nodes = round(float(found[-1]))
+        free[0] = whole + nodes - free.sum()
+        return Picks(index=picks, nodes=nodes + whole, free=free)
 
     def _columns(self) -> _Columns:
         picks = [(c, k) for c, one in enumerate(self.classes) for k in range(len(one.counts))]

@@ -7,21 +7,29 @@ allocation of the count it settles on.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 
 from ebbtide.allocate.curves import PoolCurves, horizon_s, pool_curves
-from ebbtide.allocate.exact_window import solve_exactly
+from ebbtide.allocate.exact_window import exact_work, solve_exactly
 from ebbtide.allocate.knapsack import Choices
+from ebbtide.allocate.large_window import solve_large
 from ebbtide.allocate.needs import minima_do_not_fit
+from ebbtide.allocate.packing import Packing, pack
 from ebbtide.allocate.reason import Case
+from ebbtide.allocate.shortage import least_shortage
 from ebbtide.fleet.demand import Floats
 from ebbtide.fleet.planned import Ints, WindowDemand
 from ebbtide.fleet.pool import Pool, Research
 from ebbtide.fleet.schedule import WorkloadReason
 from ebbtide.fleet.workload import Workload
+
+# Below this many nodes every answer is exact; the hulls' gap, a part of one replica, shows most in small pools.
+EXACT_BELOW_NODES = 50
+# Additions for all windows of a pool that are worth making for an exact answer of a larger one: about a second.
+EXACT_ADDITIONS = 4e8
 
 
 class Answer(Protocol):
@@ -31,6 +39,8 @@ class Answer(Protocol):
     def needed_nodes(self) -> int: ...
     @property
     def deficit(self) -> int: ...
+    @property
+    def deficit_bound(self) -> float: ...
     @property
     def money(self) -> Floats: ...
     @property
@@ -55,12 +65,13 @@ class PoolWindow:
     """One window of one pool: what 0 … M nodes in production give (M = ``pool.max_production_nodes``).
 
     ``needed_nodes`` is the fewest with the least ``shortage`` (Σ weight · rate · missing share · hours, 0 where all
-    targets can be met). ``cost_usd_per_h[m]`` is the least waiting cost with m nodes at that shortage, inf below
-    ``needed_nodes``; ``bound_usd_per_h[m]`` a proven lower bound of it.
+    targets can be met), ``shortage_bound`` a proven lower bound of it. ``cost_usd_per_h[m]`` is the least waiting cost
+    with m nodes at that shortage, inf below ``needed_nodes``; ``bound_usd_per_h[m]`` a proven lower bound of it.
     """
 
     needed_nodes: int
     shortage: float
+    shortage_bound: float
     cost_usd_per_h: Floats
     bound_usd_per_h: Floats
     index: int
@@ -136,22 +147,59 @@ def pool_windows(
 
 def _window(context: PoolContext, k: int) -> PoolWindow:
     curves = context.curves
-    choices = Choices(
-        width=curves.needs.shape.width_units,
-        start=curves.start[:, k],
-        length=curves.length[:, k],
-        deficit=curves.deficit,
-        money=curves.money,
-    )
-    answer = solve_exactly(curves.needs.shape, choices, curves.low[:, k], curves.needs.nodes)
+    answer = _answer(context, k)
     if answer is None:
         raise minima_do_not_fit(context.pool, curves.needs.shape, curves.needs.minimum)
     return PoolWindow(
         needed_nodes=answer.needed_nodes,
         shortage=answer.deficit * float(curves.deficit_unit[k]),
+        shortage_bound=answer.deficit_bound * float(curves.deficit_unit[k]),
         cost_usd_per_h=answer.money,
         bound_usd_per_h=answer.bound,
         index=k,
         context=context,
         answer=answer,
     )
+
+
+def _answer(context: PoolContext, k: int) -> Answer | None:
+    curves = context.curves
+    needs = curves.needs
+    choices = Choices(
+        width=needs.shape.width_units,
+        start=curves.start[:, k],
+        length=curves.length[:, k],
+        deficit=curves.deficit,
+        money=curves.money,
+    )
+    low, nodes = curves.low[:, k], needs.nodes
+    if context.pool.nodes < EXACT_BELOW_NODES or _cheap(context, k, choices, low):
+        return solve_exactly(needs.shape, choices, low, nodes)
+    packed = pack(needs.shape, low)
+    if packed.nodes > nodes:
+        return None
+    if not curves.short[k]:
+        return solve_large(needs.shape, choices, low, nodes, packed=packed, deficit_bound=0.0)
+    return _short_answer(context, k, choices, low, packed)
+
+
+def _short_answer(context: PoolContext, k: int, choices: Choices, low: Ints, packed: Packing) -> Answer | None:
+    """Shortage first; then money in the little room that is left, exactly where that is cheap."""
+    shape, nodes = context.curves.needs.shape, context.curves.needs.nodes
+    split = least_shortage(shape, choices, low, nodes, packed)
+    low, choices = low + split.more, choices.beyond(split.more)
+    if _cheap(context, k, choices, low):
+        exact = solve_exactly(shape, choices, low, nodes)
+        return None if exact is None else replace(exact, deficit_bound=min(split.deficit_bound, float(exact.deficit)))
+    return solve_large(shape, choices, low, nodes, packed=split.packed, deficit_bound=split.deficit_bound)
+
+
+def _cheap(context: PoolContext, k: int, choices: Choices, low: Ints) -> bool:
+    """True where even a large pool's window is solved exactly in little time.
+
+    With widths that do not divide the node every count of nodes is an integer program: a short window has few of them.
+    """
+    needs = context.curves.needs
+    spare = needs.capacity_units - int((low * needs.shape.width_units).sum())
+    easy = needs.shape.perfect or bool(context.curves.short[k])
+    return easy and exact_work(choices, spare) * len(context.hours) <= EXACT_ADDITIONS
