@@ -1,9 +1,9 @@
 """Replicas of k slots under the three ways in which requests find them (§5.6): the scalar kernels.
 
 n replicas of k slots at arrival rate λ are, pooled, one station of n·k servers; random, n stations of k servers at
-λ/n each, whose gaps have SCV 1 + (c²ₐ − 1)/n (a stream split at random); least loaded lies between them, in the
-logarithm of P(W > 0) and of the decay rate by ``balancing``'s weights. With patience the logarithms of the late and
-lost shares, of the tail and of the mean wait are interpolated by the first weight.
+λ/n each, whose gaps have SCV 1 + (c²ₐ − 1)/n (a stream split at random); least loaded lies between them: P(W > 0) and
+the decay rate as ``balancing`` says. With patience the logarithms of the late and lost shares, of the tail and of the
+mean wait are interpolated by ``balancing``'s weights.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ebbtide.queueing.abandonment import (
     log_offered_tail,
     queue_law,
 )
-from ebbtide.queueing.balancing import random_decay_weight, random_weight
+from ebbtide.queueing.balancing import log_waiting, patient_weight, random_decay_weight
 from ebbtide.queueing.general import log_tail, mean_wait_within_s, wait_law
 from ebbtide.queueing.latency import log_late, log_late_or_lost_latency
 
@@ -58,10 +58,9 @@ def replica_law(terms: Terms, replicas: int, rate_rps: float, arrival_scv: float
     alone = wait_law(float(slots), load / replicas, service_s, _alone_scv(arrival_scv, replicas), scv)
     if terms.balancing == RANDOM or alone[1] <= 0.0 or load <= 0.0:
         return alone
-    w = random_weight(replicas, slots, load)
     v = random_decay_weight(replicas, slots, load)
     decay_per_s = math.exp((1.0 - v) * math.log(pooled[1]) + v * math.log(alone[1]))
-    return (1.0 - w) * pooled[0] + w * alone[0], decay_per_s
+    return log_waiting(replicas, slots, load, pooled[0]), decay_per_s
 
 
 @njit(cache=True, nogil=True)
@@ -99,8 +98,7 @@ def log_patient(measure: int, terms: Terms, replicas: int, rate_rps: float, arri
     pooled = _log_patient(measure, terms, servers, load, arrival_scv)
     if pooled == -math.inf:
         return pooled
-    # The weight is made for loads below the slots; at and above them all slots are busy however requests are routed.
-    w = random_weight(replicas, slots, min(load, servers * (1.0 - 1e-9)))
+    w = patient_weight(slots, measure in (LATE, TAIL))
     return (1.0 - w) * pooled + w * alone
 
 
