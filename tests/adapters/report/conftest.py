@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,6 @@ from ebbtide.fleet.schedule import (
 )
 from ebbtide.fleet.workload import DemandRef, Service, Target, TargetKind, Workload
 
-MakePlan = Callable[..., ReportInput]
 DAY = DayPattern(days=WEEK, starts=tuple(Time(hour) for hour in (0, 2, 6, 9, 13, 19)))
 NAMES = ("chat", "assist", "search", "agents", "reason", "report")
 REPLICAS = (
@@ -221,13 +220,7 @@ def build(
     return ReportInput(fleet=fleet, schedule=schedule, explanation=explanation, profiles=demand_profiles(fleet, series))
 
 
-@pytest.fixture
-def make_plan() -> MakePlan:
-    """Builds a report's input; see ``build``."""
-    return build
-
-
-@pytest.fixture
+@pytest.fixture(scope="session")
 def day_plan() -> ReportInput:
     """The day of the documentation: six workloads, six windows, forty nodes."""
     return build(
@@ -239,7 +232,7 @@ def day_plan() -> ReportInput:
     )
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def short_plan() -> ReportInput:
     """The same on a fleet that is too small: two targets are missed, one is unstable."""
     shares = {("reason", 3): 1.43, ("chat", 5): math.inf, ("agents", 4): 1.001}
@@ -260,7 +253,7 @@ def short_plan() -> ReportInput:
     )
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def week_plan() -> ReportInput:
     """Sixty workloads, 168 windows of an hour, three pools, one of them without research."""
     patterns = tuple(DayPattern(days=(day,), starts=tuple(Time(hour) for hour in range(24))) for day in WEEK)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from ebbtide.adapters.report.figures import figure, minutes, whole
 from ebbtide.adapters.report.paths import Plot, steps_area, steps_line, wave_area, wave_line
-from ebbtide.adapters.report.tide import Tide, split
+from ebbtide.adapters.report.tide import Spell, Tide, split
 from ebbtide.adapters.report.wave import Wave
 from ebbtide.fleet.demand import Floats
 from ebbtide.fleet.horizon import DAY_MINUTES, WEEK, Window
@@ -24,7 +24,10 @@ _CHARACTER_PX = 6.4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """How large a chart is drawn: a wide one for pages, a narrow one for phones (the text keeps its size)."""
+    """How large a chart is drawn: a wide one for pages, a narrow one for phones (the text keeps its size).
+
+    ``left`` is the least margin; wide numbers on the axis take more.
+    """
 
     name: str
     width: int
@@ -33,8 +36,8 @@ class Frame:
     right: int
 
 
-WIDE = Frame(name="wide", width=1000, height=400, left=44, right=14)
-NARROW = Frame(name="narrow", width=360, height=300, left=36, right=8)
+WIDE = Frame(name="wide", width=1000, height=400, left=44, right=20)
+NARROW = Frame(name="narrow", width=340, height=300, left=30, right=18)
 _TOP, _BOTTOM = 26, 40
 
 
@@ -61,6 +64,14 @@ class Box:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AreaName:
+    """An area's name, a line each with its place."""
+
+    x: float
+    lines: tuple[tuple[float, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Drawing:
     """A pool's tide at one size; path data and places in pixels."""
 
@@ -78,6 +89,7 @@ class Drawing:
     y_ticks: tuple[Mark, ...]
     boundaries: tuple[float, ...]
     labels: tuple[Mark, ...]
+    names: tuple[AreaName, ...]
     leads: tuple[Box, ...]
     windows: tuple[Box, ...]
 
@@ -101,8 +113,13 @@ class TideChart:
     cut: bool
 
 
-def tide_chart(tide: Tide, wave: Wave | None, windows: tuple[Window, ...]) -> TideChart:
-    """The chart of one pool; ``wave`` None: the demand was not observed, and only the allocation is drawn."""
+def tide_chart(
+    tide: Tide, wave: Wave | None, windows: tuple[Window, ...], missing_gpus: Mapping[int, int]
+) -> TideChart:
+    """The chart of one pool; ``wave`` None: the demand was not observed, and only the allocation is drawn.
+
+    ``missing_gpus`` are the GPUs that a window (by its number) lacks; windows without shortage are not in it.
+    """
     fleet = tide.pool.nodes * tide.pool.gpus_per_node
     highest = float(np.nanmax(wave.high_gpus)) if wave is not None and not np.isnan(wave.high_gpus).all() else 0.0
     most = max(fleet, min(highest, fleet * _MOST_OVER))
@@ -110,7 +127,7 @@ def tide_chart(tide: Tide, wave: Wave | None, windows: tuple[Window, ...]) -> Ti
     research = tide.gpu_hours_per_day(tide.research) + 24.0 * tide.reserved
     return TideChart(
         pool=tide.pool.name,
-        drawings=tuple(_drawing(frame, tide, wave, windows, most) for frame in (WIDE, NARROW)),
+        drawings=tuple(_drawing(frame, tide, wave, (windows, missing_gpus), most) for frame in (WIDE, NARROW)),
         description=_description(tide, wave),
         readout=_readout(tide, wave),
         turns=wave.turns if wave is not None else 0,
@@ -125,9 +142,12 @@ def tide_chart(tide: Tide, wave: Wave | None, windows: tuple[Window, ...]) -> Ti
     )
 
 
-def _drawing(frame: Frame, tide: Tide, wave: Wave | None, windows: tuple[Window, ...], most: float) -> Drawing:
+def _drawing(
+    frame: Frame, tide: Tide, wave: Wave | None, plan: tuple[tuple[Window, ...], Mapping[int, int]], most: float
+) -> Drawing:
+    windows, missing_gpus = plan
     plot = Plot(
-        left=frame.left,
+        left=max(frame.left, len(whole(most)) * _CHARACTER_PX + 14),
         right=frame.width - frame.right,
         top=_TOP,
         bottom=frame.height - _BOTTOM,
@@ -151,7 +171,8 @@ def _drawing(frame: Frame, tide: Tide, wave: Wave | None, windows: tuple[Window,
         x_ticks=tuple(_week_ticks(plot) if tide.days > 1 else _day_ticks(plot, tide)),
         y_ticks=tuple(_y_ticks(plot, fleet)),
         boundaries=_boundaries(plot, tide),
-        labels=tuple(_labels(plot, tide, ceiling)),
+        labels=tuple(_labels(plot, tide, missing_gpus)),
+        names=tuple(_names(plot, tide, ceiling)),
         leads=tuple(_leads(plot, tide)),
         windows=tuple(_windows(plot, tide, windows)),
     )
@@ -172,7 +193,7 @@ def _day_ticks(plot: Plot, tide: Tide) -> Iterator[Mark]:
     last = -math.inf
     for minute in starts:
         x = plot.x(minute)
-        crowded = x - last < 38 or (minute < DAY_MINUTES and plot.right - x < 38)
+        crowded = x - last < 40 or (minute < DAY_MINUTES and plot.right - x < 40)
         yield Mark(x=x, y=plot.bottom, text="" if crowded else _clock(minute), kind="major")
         last = last if crowded else x
     for hour in range(1, 24):
@@ -194,7 +215,7 @@ def _y_ticks(plot: Plot, fleet: float) -> Iterator[Mark]:
     step = _round_step(plot.most / 4.5)
     value = 0.0
     while value <= plot.most:
-        near_fleet = abs(plot.y(value) - plot.y(fleet)) < 13 and value != fleet
+        near_fleet = abs(plot.y(value) - plot.y(fleet)) < 26 and value != fleet
         if not near_fleet:
             yield Mark(x=plot.left, y=plot.y(value), text=whole(value))
         value += step
@@ -212,33 +233,60 @@ def _round_step(least: float) -> float:
     return next(power * factor for factor in (1.0, 2.0, 5.0, 10.0) if power * factor >= least)
 
 
-def _labels(plot: Plot, tide: Tide, ceiling: Floats) -> Iterator[Mark]:
-    """Nodes above every step that is wide enough, and the two areas' names where there is room for them."""
+def _labels(plot: Plot, tide: Tide, missing_gpus: Mapping[int, int]) -> Iterator[Mark]:
+    """Nodes above every step that is wide enough; below it what is missing where targets cannot be met."""
     widest = max(spell.end - spell.start for spell in tide.spells)
+    for spell, start, end in _stretches(tide):
+        gpus = _at(tide, tide.production, start, end)
+        x, y, width = plot.x((start + end) / 2), plot.y(gpus), plot.x(end) - plot.x(start)
+        nodes = whole(gpus / tide.pool.gpus_per_node)
+        text = f"{nodes} nodes" if end - start == widest else nodes
+        if _fits(text, width):
+            yield Mark(x=x, y=y - 6, text=text, kind="nodes")
+        if short := missing_gpus.get(spell.window, 0):
+            said = f"▲ {whole(short)} GPUs short"
+            yield Mark(x=x, y=min(y + 15, plot.bottom - 4), text=said if _fits(said, width) else "▲", kind="short")
+
+
+def _fits(text: str, width: float) -> bool:
+    return (len(text) + 1) * _CHARACTER_PX <= width
+
+
+def _stretches(tide: Tide) -> Iterator[tuple[Spell, float, float]]:
+    """Every window's stretches of the cycle."""
     for spell in tide.spells:
         for start, end in split(spell.start, spell.end, tide.cycle):
-            index = int(np.searchsorted(tide.edges, (start + end) / 2, side="right")) - 1
-            nodes = round(tide.production[index] / tide.pool.gpus_per_node)
-            text = f"{whole(nodes)} nodes" if end - start == widest else whole(nodes)
-            width = plot.x(end) - plot.x(start)
-            if (len(text) + 1) * _CHARACTER_PX <= width and end - start > 0:
-                yield Mark(x=plot.x((start + end) / 2), y=plot.y(tide.production[index]) - 6, text=text, kind="nodes")
-    yield from _area_name(plot, tide.edges, ceiling - tide.research, ceiling, "yielded to research")
+            if end > start:
+                yield spell, start, end
+
+
+def _at(tide: Tide, band: Floats, start: float, end: float) -> float:
+    """A band in the middle of a stretch."""
+    return float(band[int(np.searchsorted(tide.edges, (start + end) / 2, side="right")) - 1])
+
+
+def _names(plot: Plot, tide: Tide, ceiling: Floats) -> Iterator[AreaName]:
+    yield from _area_name(plot, tide.edges, (ceiling - tide.research, ceiling), ("yielded", "to research"), 22)
     top = np.full(len(ceiling), float(tide.pool.nodes * tide.pool.gpus_per_node))
     name = f"reserved for research, {whole(tide.pool.reserved_nodes)} nodes"
-    yield from _area_name(plot, tide.edges, ceiling, top, name)
+    yield from _area_name(plot, tide.edges, (ceiling, top), (name,), 0)
 
 
-def _area_name(plot: Plot, edges: Floats, low: Floats, high: Floats, text: str) -> Iterator[Mark]:
-    """A name in the middle of the largest box of an area that holds it."""
-    best: tuple[float, Mark] | None = None
-    for index in _merged(low, high):
-        left, right = plot.x(edges[index[0]]), plot.x(edges[index[1]])
-        top, bottom = plot.y(high[index[0]]), plot.y(low[index[0]])
-        fits = right - left > (len(text) + 2) * _CHARACTER_PX and bottom - top > 17
-        size = (right - left) * (bottom - top)
-        if fits and (best is None or size > best[0]):
-            best = size, Mark(x=(left + right) / 2, y=(top + bottom) / 2 + 4, text=text, kind="area")
+def _area_name(
+    plot: Plot, edges: Floats, lines: tuple[Floats, Floats], text: tuple[str, ...], below_px: float
+) -> Iterator[AreaName]:
+    """A name where the area between two lines leaves it the most room; ``below_px`` are taken at the area's foot."""
+    low, high = lines
+    need_width, need_height = max(map(len, text)) * _CHARACTER_PX * 1.1, 17.0 * len(text)
+    best: tuple[float, AreaName] | None = None
+    for first, last in _merged(low, high):
+        left, right = plot.x(edges[first]), plot.x(edges[last])
+        top, bottom = plot.y(high[first]), plot.y(low[first]) - below_px
+        room = min((right - left) / need_width, (bottom - top) / need_height)
+        if room > 1 and (best is None or room > best[0]):
+            y = (top + bottom) / 2 - need_height / 2 + 13
+            placed = tuple((round(y + 17.0 * number, 1), line) for number, line in enumerate(text))
+            best = room, AreaName(x=round((left + right) / 2, 1), lines=placed)
     if best is not None:
         yield best[1]
 
@@ -255,20 +303,17 @@ def _leads(plot: Plot, tide: Tide) -> Iterator[Box]:
         for first, last in split(start, end, tide.cycle):
             width = plot.x(last) - plot.x(first)
             text = f"lead {minutes((end - start) * 60)} before {_clock(end % DAY_MINUTES)}"
-            yield Box(x=plot.x(first), y=plot.bottom + 1, width=width, height=4, text=text)
+            yield Box(x=plot.x(first), y=plot.bottom + 1, width=round(width, 2), height=4, text=text)
 
 
 def _windows(plot: Plot, tide: Tide, windows: tuple[Window, ...]) -> Iterator[Box]:
     """A box per window that says its numbers to the pointer, with no script."""
-    for spell in tide.spells:
-        for start, end in split(spell.start, spell.end, tide.cycle):
-            index = int(np.searchsorted(tide.edges, (start + end) / 2, side="right")) - 1
-            text = (
-                f"{_days(spell.start, tide)}{windows[spell.window].span}: production {whole(tide.production[index])} "
-                f"GPUs, research {whole(tide.research[index] + tide.reserved)} GPUs"
-            )
-            x = plot.x(start)
-            yield Box(x=x, y=plot.top, width=plot.x(end) - x, height=plot.bottom - plot.top, text=text)
+    for spell, start, end in _stretches(tide):
+        held, free = _at(tide, tide.production, start, end), _at(tide, tide.research, start, end) + tide.reserved
+        days = _days(spell.start, tide)
+        text = f"{days}{windows[spell.window].span}: production {whole(held)} GPUs, research {whole(free)} GPUs"
+        x = plot.x(start)
+        yield Box(x=x, y=plot.top, width=round(plot.x(end) - x, 2), height=plot.bottom - plot.top, text=text)
 
 
 def _days(minute: int, tide: Tide) -> str:
@@ -280,7 +325,8 @@ def _description(tide: Tide, wave: Wave | None) -> str:
     free = tide.research + tide.reserved
     text = (
         f"Of {whole(tide.pool.nodes * tide.pool.gpus_per_node)} GPUs, production holds {whole(low)} to {whole(high)}, "
-        f"research {whole(float(free.min()))} to {whole(float(free.max()))}, {whole(tide.reserved)} of them reserved."
+        f"research {whole(float(free.min()))} to {whole(float(free.max()))}"
+        + (f", {whole(tide.reserved)} of them reserved." if tide.reserved else ".")
     )
     if wave is None or np.isnan(wave.median_gpus).all():
         return text

@@ -60,8 +60,14 @@ def across_turns(values: Floats, share: float) -> Floats:
     >>> across_turns(np.array([[1.0, np.nan], [3.0, np.nan]]), 0.5)
     array([ 2., nan])
     """
-    result = np.full(values.shape[1], np.nan)
-    seen = ~np.isnan(values).all(axis=0) if len(values) else np.zeros(values.shape[1], dtype=bool)
-    if seen.any():
-        result[seen] = np.nanquantile(values[:, seen], share, axis=0)
+    counts = (~np.isnan(values)).sum(axis=0)
+    if not len(values) or not counts.any():
+        return np.full(values.shape[1], np.nan)
+    # Sorting puts NaN last; numpy's own nanquantile goes bin by bin and is a hundred times slower.
+    ranked = np.sort(values, axis=0)
+    place = share * np.maximum(counts - 1, 0)
+    below = np.floor(place).astype(np.int64)
+    low = np.take_along_axis(ranked, below[np.newaxis], axis=0)[0]
+    high = np.take_along_axis(ranked, np.ceil(place).astype(np.int64)[np.newaxis], axis=0)[0]
+    result: Floats = low + (high - low) * (place - below)
     return result

@@ -71,31 +71,31 @@ def steps_area(plot: Plot, edges: Floats, low: Floats, high: Floats) -> str:
 
 def wave_line(plot: Plot, wave: Wave, values: Floats) -> str:
     """A line through the bins' middles, closed over the cycle's end; broken where nothing was seen."""
-    minutes, closed = _closed(plot, wave, values)
-    return "".join(
-        "M" + "L".join(f"{plot.x(minutes[i])},{plot.y(closed[i])}" for i in range(first, last))
-        for first, last in _runs(~np.isnan(closed))
-        if last - first > 1
-    )
+    closed = _closed(values)
+    points = _points(plot, wave, closed)
+    return "".join("M" + "L".join(points[a:b]) for a, b in _runs(~np.isnan(closed)) if b - a > 1)
 
 
 def wave_area(plot: Plot, wave: Wave, low: Floats, high: Floats) -> str:
     """The area between two such lines."""
-    minutes, closed_low = _closed(plot, wave, low)
-    _, closed_high = _closed(plot, wave, high)
-    areas = []
-    for first, last in _runs(~np.isnan(closed_low + closed_high)):
-        up = [f"{plot.x(minutes[i])},{plot.y(closed_high[i])}" for i in range(first, last)]
-        back = [f"{plot.x(minutes[i])},{plot.y(closed_low[i])}" for i in range(last - 1, first - 1, -1)]
-        areas.append("M" + "L".join(up + back) + "Z")
-    return "".join(areas)
+    closed_low, closed_high = _closed(low), _closed(high)
+    up, back = _points(plot, wave, closed_high), _points(plot, wave, closed_low)
+    runs = _runs(~np.isnan(closed_low + closed_high))
+    return "".join("M" + "L".join(up[a:b] + back[a:b][::-1]) + "Z" for a, b in runs)
 
 
-def _closed(plot: Plot, wave: Wave, values: Floats) -> tuple[Floats, Floats]:
-    """The bins' middles, and at both ends of the cycle what lies between its last and its first bin."""
+def _closed(values: Floats) -> Floats:
+    """The bins' values, and at both ends of the cycle what lies between its last and its first bin."""
     join = (values[0] + values[-1]) / 2
+    return np.concatenate([[join], values, [join]])
+
+
+def _points(plot: Plot, wave: Wave, closed: Floats) -> list[str]:
+    """Places of ``closed`` in the bins' middles and at the cycle's ends, to a tenth of a pixel."""
     minutes = np.concatenate([[0.0], wave.minutes + wave.bin_minutes / 2, [plot.cycle]])
-    return minutes, np.concatenate([[join], values, [join]])
+    xs = np.round(plot.left + (plot.right - plot.left) * minutes / plot.cycle, 1)
+    ys = np.round(plot.bottom - (plot.bottom - plot.top) * np.clip(closed / plot.most, 0.0, 1.0), 1)
+    return [f"{x:g},{y:g}" for x, y in zip(xs.tolist(), ys.tolist(), strict=True)]
 
 
 def _runs(full: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> list[tuple[int, int]]:

@@ -31,14 +31,19 @@ from ebbtide.adapters.report.tide import tide_of
 from ebbtide.adapters.report.wave import wave_of
 
 
+# As many shortages are read one by one; the rest unfolds.
+MOST_SHORTAGES = 12
+# Rows of reasons in one page: 60 workloads × 168 windows fit; beyond, the page would weigh more than it tells.
+MOST_REASONS = 12_000
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """A number of the headline with its unit and its remark."""
+    """A number of the headline; the remark begins with its unit."""
 
     name: str
     value: str
-    unit: str
-    remark: str = ""
+    remark: str
     look: str = ""
 
 
@@ -48,6 +53,7 @@ def render_report(report: ReportInput) -> str:
     script, style = _source("report.js"), _source("report.css")
     fleet, schedule, explanation = report.fleet, report.schedule, report.explanation
     heads = headings(schedule.windows)
+    whys = tuple(why_tables(fleet, schedule, explanation, most_rows=MOST_REASONS))
     return environment.get_template("report.html").render(
         fleet=fleet,
         schedule=schedule,
@@ -67,9 +73,11 @@ def render_report(report: ReportInput) -> str:
         waits=wait_rows(schedule, explanation),
         replicas=replica_rows(schedule),
         nodes=node_rows(schedule),
-        whys=tuple(why_tables(fleet, schedule, explanation)),
+        whys=whys,
+        unexplained=len(schedule.workloads) - len(whys),
         targets={workload.name: target_text(workload) for workload in fleet.workloads},
         shortages=tuple((short.workload, shortage_text(short, schedule)) for short in explanation.shortages),
+        most_shortages=MOST_SHORTAGES,
         money=money_unit(fleet),
     )
 
@@ -83,8 +91,17 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"whole": whole, "percent": percent, "small_percent": small_percent}
+    environment.filters |= {"whole": whole, "percent": percent, "small_percent": small_percent, "tied": tied}
     return environment
+
+
+def tied(text: str) -> str:
+    """The text with its numbers and their percent signs kept on one line.
+
+    >>> tied("asked 95 %") == "asked 95\N{NO-BREAK SPACE}%"
+    True
+    """
+    return text.replace(" %", "\N{NO-BREAK SPACE}%")
 
 
 def _source(name: str) -> str:
@@ -101,17 +118,17 @@ def _figures(report: ReportInput) -> Iterator[Figure]:
     hours, bound = report.explanation.gpu_hours_per_day, report.explanation.bound
     total = 24.0 * _total_gpus(report)
     for name, value in (("production", hours.production), ("moving", hours.moving), ("research", hours.research)):
-        remark = f"{share_of(value, total)} of the fleet"
-        yield Figure(name=name, value=whole(value), unit="GPU-h a day", remark=remark, look=name)
-    against = f"against static peak, {whole(hours.static_nodes)} nodes"
-    yield Figure(name="freed", value=whole(hours.freed), unit="GPU-h a day", remark=against)
+        remark = f"GPU-hours a day, {share_of(value, total)} of the fleet"
+        yield Figure(name=name, value=whole(value), remark=remark, look=name)
+    against = f"GPU-hours a day, against static peak on {whole(hours.static_nodes)} nodes"
+    yield Figure(name="freed", value=whole(hours.freed), remark=against)
     few = "" if bound.few_windows is None else f"; few windows cost {small_percent(bound.few_windows)}"
-    yield Figure(name="gap to bound", value=small_percent(bound.gap), unit="", remark=f"of the plan's cost{few}")
+    yield Figure(name="gap to bound", value=small_percent(bound.gap), remark=f"of the plan's cost{few}")
     short = len(report.explanation.shortages)
     if short:
-        yield Figure(name="shortages", value=whole(short), unit="", remark="targets that cannot hold", look="alarm")
+        yield Figure(name="shortages", value=whole(short), remark="targets that cannot hold", look="alarm")
     else:
-        yield Figure(name="shortages", value="none", unit="", remark="every target holds in every window")
+        yield Figure(name="shortages", value="none", remark="every target holds in every window")
 
 
 def _bar(report: ReportInput) -> tuple[tuple[str, float], ...]:
@@ -122,8 +139,13 @@ def _bar(report: ReportInput) -> tuple[tuple[str, float], ...]:
 
 
 def _charts(report: ReportInput) -> Iterator[TideChart]:
+    numbers = {window.name: index for index, window in enumerate(report.schedule.windows)}
     for column in report.schedule.pools:
         members = {workload.name for workload in report.fleet.workloads_of(column.name)}
         wave = wave_of([profile for profile in report.profiles if profile.workload in members])
         tide = tide_of(report.schedule, column, report.fleet.pool(column.name))
-        yield tide_chart(tide, wave, report.schedule.windows)
+        missing: dict[int, int] = {}
+        for short in report.explanation.shortages:
+            if short.workload in members and short.window in numbers:
+                missing[numbers[short.window]] = missing.get(numbers[short.window], 0) + short.missing_gpus
+        yield tide_chart(tide, wave, report.schedule.windows, missing)

@@ -131,46 +131,55 @@ def node_rows(schedule: Schedule) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-def why_tables(fleet: Fleet, schedule: Schedule, explanation: Explanation) -> Iterator[Why]:
-    """Per workload: demand, what held the number, and the standing at the floor, as given, and one refused."""
-    money = money_unit(fleet)
-    heads = [f"{head.group} {head.start}–{head.end}" for head in headings(schedule.windows)]
-    if all(window.days == WEEK and window.valid_from is None for window in schedule.windows):
-        heads = [head.removeprefix("every day ") for head in heads]
+def why_tables(fleet: Fleet, schedule: Schedule, explanation: Explanation, *, most_rows: int) -> Iterator[Why]:
+    """Per workload: demand, what held the number, and the standing at the floor, as given, and one refused.
+
+    In the schedule's order; of the workloads with the most GPUs where all would make more than ``most_rows`` rows.
+    """
+    gpus = {workload.name: workload.gpus_per_replica for workload in fleet.workloads}
+    largest = sorted(schedule.workloads, key=lambda column: -sum(column.replicas) * gpus[column.name])
+    chosen = {column.name for column in largest[: max(1, most_rows // max(1, len(schedule.windows)))]}
+    heads = _row_heads(schedule.windows)
     for column in schedule.workloads:
         reasons = explanation.reasons.get(column.name)
-        if reasons is None:
+        if reasons is None or column.name not in chosen:
             continue
         rows = tuple(
-            Row(head=head, cells=tuple(_why_cells(reason, holds, money)), look=_look(reason))
+            Row(head=head, cells=tuple(_why_cells(reason, holds)), look=_look(reason))
             for head, reason, holds in zip(heads, reasons, column.holds_rps, strict=True)
         )
         yield Why(workload=column.name, target=target_text(fleet.workload(column.name)), rows=rows)
+
+
+def _row_heads(windows: tuple[Window, ...]) -> list[str]:
+    """Windows as heads of rows: their hours, days before them only where days differ."""
+    named = [(head.group, f"{head.start}–{head.end}") for head in headings(windows)]
+    return [hours if group == "every day" else f"{group} {hours}" for group, hours in named]
 
 
 def _look(reason: WorkloadReason) -> str:
     return "miss" if reason.target_share > 1 or reason.bound == "shortage" else ""
 
 
-def _why_cells(reason: WorkloadReason, holds_rps: float, money: str) -> Iterator[Cell]:
+def _why_cells(reason: WorkloadReason, holds_rps: float) -> Iterator[Cell]:
     yield Cell(text=figure(reason.rate_rps))
     yield Cell(text=figure(reason.peak_rps))
     yield Cell(text=figure(holds_rps))
     for standing in (reason.floor, reason.given, reason.refused):
         yield from _standing_cells(standing)
     if reason.refused is None:
-        yield Cell(text="–")
+        yield from (Cell(text="–"), Cell(text="–"))
     else:
-        saves, costs = figure(reason.refused.gain_usd_per_h), figure(reason.cost_usd_per_h)
-        yield Cell(text=f"{saves} against {costs} {money}", look="nowrap")
-    yield Cell(text=reason.bound, look="word")
+        yield Cell(text=figure(reason.refused.gain_usd_per_h))
+        yield Cell(text=figure(reason.cost_usd_per_h))
+    yield Cell(text=reason.bound)
 
 
 def _standing_cells(standing: Standing | None) -> Iterator[Cell]:
     if standing is None:
-        yield from (Cell(text="–", look="begin"), Cell(text="–"))
+        yield from (Cell(text="–"), Cell(text="–"))
         return
-    yield Cell(text=whole(standing.replicas), look="begin")
+    yield Cell(text=whole(standing.replicas))
     yield Cell(text=wait(standing.wait_s))
 
 
@@ -181,17 +190,17 @@ def money_unit(fleet: Fleet) -> str:
 
 def target_text(workload: Workload) -> str:
     """All targets of a workload in words: ``P95 wait 5s``."""
-    return ", ".join(f"P{t.percentile * 100:.6g} {t.kind.value} {figure(t.bound_s)} s" for t in workload.targets)
+    return ", ".join(f"P{t.percentile * 100:.6g} {t.kind.value} {t.bound_s:,.6g} s" for t in workload.targets)
 
 
 def shortage_text(shortage: Shortage, schedule: Schedule) -> str:
     """Who goes short, when and by how much, as a sentence."""
-    heads = {window.name: head for window, head in zip(schedule.windows, headings(schedule.windows), strict=True)}
-    head = heads.get(shortage.window)
-    where = f"{head.group} {head.start}–{head.end}" if head else shortage.window
+    names = [window.name for window in schedule.windows]
+    where = dict(zip(names, _row_heads(schedule.windows), strict=True)).get(shortage.window, shortage.window)
     got, asked = percent_pair(shortage.attainment, shortage.required)
     gpus = "1 GPU" if shortage.missing_gpus == 1 else f"{whole(shortage.missing_gpus)} GPUs"
-    return f"{where}: {gpus} short; {got} within target, asked {asked}; wait {wait(shortage.wait_s)}"
+    waits = f"the wait is {wait(shortage.wait_s)}" if math.isfinite(shortage.wait_s) else "the queue grows"
+    return f"{where}: {gpus} short; {got} within target, asked {asked}; {waits}"
 
 
 def share_of(part: float, total: float) -> str:
