@@ -99,9 +99,9 @@ def _micros(opened: OpenTable, roles: Roles, times: LogTimes, fetched: pyarrow.T
 
 
 def _rows(opened: OpenTable, roles: Roles, times: LogTimes, fetched: pyarrow.Table, bucket: Ints) -> Rows:
-    if fetched["key"].null_count:
-        assert roles.workload is not None
-        nobody = opened.column(roles.workload).isnull()
+    if roles.workload is not None and any(not (key or "").strip() for key in fetched["key"].to_pylist()):
+        key = key_column(opened, roles)
+        nobody = key.isnull() | (key.strip() == "")
         complain_of_cell(opened, roles.workload, nobody, "no_workload", "names no workload", "leave such rows out")
     keys, codes = keys_of(opened, roles, fetched)
     requests = floats_of(fetched, "requests")

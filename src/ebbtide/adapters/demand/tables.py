@@ -6,6 +6,7 @@ as quoted identifiers, file names as escaped literals with their glob characters
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import glob
 import re
@@ -13,7 +14,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ebbtide.adapters.demand.files import SourceFiles, find_files, printable
 from ebbtide.adapters.demand.source import DemandSource
@@ -115,29 +116,42 @@ def _open_sql(source: DemandSource, name: str, sql_url: str | None) -> OpenTable
         raise InputError("no SQL engine is named for this table", kind="no_sql_url", place=place, hint=hint)
     try:
         con = ibis.connect(sql_url)
-        tables = con.list_tables()
     except Exception as error:  # any driver's own exceptions; the URL may hold a password and is not repeated
         message = f"the SQL engine cannot be reached ({type(error).__name__})"
         raise PermanentError(message, kind="sql_engine", place=place, hint="check EBBTIDE_SQL_URL") from error
     *database, last = name.split(".")
     try:
-        table = con.table(last, database=".".join(database) or None)
+        with _quiet():
+            table = con.table(last, database=".".join(database) or None)
     except Exception as error:
-        near = difflib.get_close_matches(last, tables, n=3, cutoff=0.0)
-        message = f"there is no table {name[:80]!r}"
-        hint = f"nearest: {', '.join(near)}" if near else "the engine has no tables"
-        raise DemandError(message, kind="no_such_table", place=place, hint=hint) from error
+        near = difflib.get_close_matches(last, _tables_of(con), n=3, cutoff=0.0)
+        hint = f"nearest: {', '.join(near)}" if near else "write it as table, or schema.table"
+        raise DemandError(f"there is no table {name[:80]!r}", kind="no_such_table", place=place, hint=hint) from error
     names = tuple(table.columns)
     return OpenTable(source=source, table=table, names=names, columns={column: column for column in names}, files=None)
+
+
+def _tables_of(con: Any) -> list[str]:
+    """The engine's tables, for a hint; none where it has no information schema."""
+    with contextlib.suppress(Exception), _quiet():
+        names: list[str] = con.table("tables", database="information_schema").to_pyarrow()["table_name"].to_pylist()
+        return names
+    return []
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    with warnings.catch_warnings():
+        # Ibis 12 calls DuckDB 2's old name for the same method; nothing that a user could act on.
+        warnings.filterwarnings("ignore", message="fetch_arrow_table", category=DeprecationWarning)
+        yield
 
 
 @contextmanager
 def _complaints(files: SourceFiles | None, place: Place) -> Iterator[None]:
     """Turns an engine's exception into a ``DemandError`` (files) or a ``PermanentError`` (another engine)."""
     try:
-        with warnings.catch_warnings():
-            # Ibis 12 calls DuckDB 2's old name for the same method; nothing that a user could act on.
-            warnings.filterwarnings("ignore", message="fetch_arrow_table", category=DeprecationWarning)
+        with _quiet():
             yield
     except MemoryError:
         raise
