@@ -10,12 +10,14 @@ from dataclasses import dataclass
 
 from ebbtide.adapters.report.figures import minutes, percent_pair, small_percent, target_share, whole
 from ebbtide.cli.columns import WIDTH, Column, Paint, elided, lines_of, total_width
+from ebbtide.cli.windows import hours_label
 from ebbtide.fleet.fleet import Fleet
-from ebbtide.fleet.horizon import WEEK, Window, clock, day_label
-from ebbtide.fleet.schedule import Explanation, Schedule, Shortage
+from ebbtide.fleet.horizon import Window, clock
+from ebbtide.fleet.schedule import Bound, Explanation, Schedule, Shortage
 from ebbtide.fleet.workload import TargetKind
 
 _LABEL_GAP = 2
+_SHORT_NAME = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,31 +51,12 @@ def render_allocate(schedule: Schedule, explanation: Explanation, fleet: Fleet, 
     return "\n".join([*table, *_legend(plan), *_totals(plan), *_shortages(plan)]) + "\n"
 
 
-def window_label(window: Window, *, daily: bool) -> str:
-    """How a window is named in a table: its hours, before them its days where the cycle is a week, or its dates."""
-    if window.valid_from is not None and window.valid_until is not None:
-        return f"{window.valid_from}/{window.valid_until.subtract(days=1)} {window.span}"
-    return window.span if daily else f"{_days(window)} {window.span}"
-
-
-def _days(window: Window) -> str:
-    """``Mon-Fri``: as ``--window`` takes them."""
-    if window.days == WEEK:
-        return "daily"
-    label = day_label(window.days)
-    return "+".join("-".join(part.capitalize() for part in days.split("-")) for days in label.split("+"))
-
-
-def _daily(windows: tuple[Window, ...]) -> bool:
-    return all(window.days == WEEK for window in windows)
-
-
 # --- windows as rows ---------------------------------------------------------------------------------------------
 
 
 def _columns_by_window(plan: _Plan) -> list[Column]:
     windows = plan.schedule.windows
-    labels = tuple(window_label(window, daily=_daily(windows)) for window in windows)
+    labels = tuple(hours_label(window) for window in windows)
     columns = [Column(heading="WINDOW", cells=labels, gap=0, left=True)]
     if not plan.several_pools:
         leads = tuple(minutes(lead) for lead in plan.schedule.pools[0].lead_s)
@@ -118,7 +101,7 @@ def _pool_heading(plan: _Plan, columns: list[Column]) -> str:
     first = 1 + len(plan.schedule.workloads)
     for index, pool in enumerate(plan.schedule.pools):
         width = total_width(columns[first + 3 * index : first + 3 * index + 3])
-        line += (" " * _LABEL_GAP + pool.name)[:width].ljust(width)
+        line += " " * _LABEL_GAP + elided([pool.name], width - _LABEL_GAP)[0].ljust(width - _LABEL_GAP)
     return line.rstrip()
 
 
@@ -129,10 +112,10 @@ def _rows_by_workload(plan: _Plan) -> list[str]:
     """Blocks of windows, each a table with a row per workload; first split where the days change, then by width."""
     names = elided([column.name for column in plan.schedule.workloads])
     labels = (*names, *(label for pool in plan.schedule.pools for label in _pool_labels(plan, pool.name)))
-    labels = (*labels, "WORST", "")
+    labels = (*labels, "WORST", "") if _names_fit(plan) else (*labels, "WORST")
     lines: list[str] = []
     for days, group in _day_groups(plan.schedule.windows):
-        for block in _blocks(plan, group, max(len(label) for label in labels)):
+        for block in _blocks(plan, group, max(len(label) for label in (*labels, days))):
             lines += ([""] if lines else []) + _block(plan, labels, days, block)
     return lines
 
@@ -143,12 +126,17 @@ def _pool_labels(plan: _Plan, pool: str) -> tuple[str, ...]:
 
 
 def _day_groups(windows: tuple[Window, ...]) -> list[tuple[str, list[int]]]:
-    """Window numbers by their days (or dates), in the schedule's order."""
+    """Window numbers by what their label says beside the hours: days, dates, or nothing; in the schedule's order."""
     groups: dict[str, list[int]] = {}
     for index, window in enumerate(windows):
-        label = window_label(window, daily=False)[: -len(window.span)].strip()
-        groups.setdefault(label, []).append(index)
+        label = " ".join(hours_label(window).replace(window.span, "").replace("(", "").replace(")", "").split())
+        groups.setdefault(label or "FROM", []).append(index)
     return list(groups.items())
+
+
+def _names_fit(plan: _Plan) -> bool:
+    """Whether the worst workload's name fits under its share; a cut name says nothing and costs columns."""
+    return all(len(column.name) <= _SHORT_NAME for column in plan.schedule.workloads)
 
 
 def _blocks(plan: _Plan, group: list[int], label_width: int) -> Iterator[list[int]]:
@@ -171,12 +159,16 @@ def _window_column(plan: _Plan, index: int) -> Column:
     for pool in plan.schedule.pools:
         cells += [minutes(pool.lead_s[index]), whole(pool.production_nodes[index]), whole(pool.ephemeral_nodes[index])]
     name, share = plan.worst(index)
-    return Column(heading=clock(window.start), cells=(*cells, target_share(share), elided([name], 10)[0]))
+    cells.append(target_share(share))
+    return Column(heading=clock(window.start), cells=(*cells, name) if _names_fit(plan) else tuple(cells))
 
 
 def _block(plan: _Plan, labels: tuple[str, ...], days: str, block: list[int]) -> list[str]:
     columns = [Column(heading=days, cells=labels, gap=0, left=True), *(_window_column(plan, i) for i in block)]
     heading, *rows = lines_of(columns)
+    missed = any(plan.worst(index)[1] > 1 for index in block)
+    worst = labels.index("WORST")
+    rows[worst] = plan.paint.alarm(rows[worst]) if missed else rows[worst]
     return [plan.paint.bold(heading), *rows]
 
 
@@ -207,27 +199,30 @@ def target_measure(fleet: Fleet) -> str:
 
 def _totals(plan: _Plan) -> list[str]:
     hours, bound = plan.explanation.gpu_hours_per_day, plan.explanation.bound
-    price = "" if bound.few_windows is None else f"; few windows cost {small_percent(bound.few_windows)}"
     return [
         f"GPU-hours a day: production {whole(hours.production)}, moving {whole(hours.moving)}, "
         f"research {whole(hours.research)}",
         *_filled(
             f"freed against static peak ({whole(hours.static_nodes)} nodes): {whole(hours.freed)}; "
-            f"gap to bound {small_percent(bound.gap)}{price}"
+            f"gap to bound {small_percent(bound.gap)}"
         ),
+        *_price_of_few_windows(bound),
     ]
+
+
+def _price_of_few_windows(bound: Bound) -> Iterator[str]:
+    if bound.few_windows is not None:
+        yield f"few windows cost {small_percent(bound.few_windows)} more than windows on the finest grid"
 
 
 def _shortages(plan: _Plan) -> Iterator[str]:
     windows = {window.name: window for window in plan.schedule.windows}
-    daily = _daily(plan.schedule.windows)
     for shortage in plan.explanation.shortages:
-        for number, line in enumerate(_filled(_short_line(shortage, windows, daily))):
-            yield plan.paint.alarm(line) if number == 0 else line
+        yield from map(plan.paint.alarm, _filled(_short_line(shortage, windows)))
 
 
-def _short_line(shortage: Shortage, windows: dict[str, Window], daily: bool) -> str:
-    where = window_label(windows[shortage.window], daily=daily) if shortage.window in windows else shortage.window
+def _short_line(shortage: Shortage, windows: dict[str, Window]) -> str:
+    where = hours_label(windows[shortage.window]) if shortage.window in windows else shortage.window
     got, asked = percent_pair(shortage.attainment, shortage.required)
     gpus = "1 GPU" if shortage.missing_gpus == 1 else f"{whole(shortage.missing_gpus)} GPUs"
     return f"short: {shortage.workload} {where} needs {gpus} more; {got} within target, asked {asked}"

@@ -30,7 +30,6 @@ from ebbtide.adapters.report.tables import (
 from ebbtide.adapters.report.tide import tide_of
 from ebbtide.adapters.report.wave import wave_of
 
-
 # As many shortages are read one by one; the rest unfolds.
 MOST_SHORTAGES = 12
 # Rows of reasons in one page: 60 workloads × 168 windows fit; beyond, the page would weigh more than it tells.
