@@ -233,7 +233,8 @@ def test_parquet_with_trapped_names_reads_too(tmp_path: Path) -> None:
     path = tmp_path / "b[0]';.parquet"
     con = duckdb.connect()
     con.sql(
-        'select timestamptz \'2026-09-01 00:00Z\' + interval (i * 10) minute as ts, i::double as "ra""te\';--" from range(3) t(i)'
+        "select timestamptz '2026-09-01 00:00Z' + interval (i * 10) minute as ts, "
+        'i::double as "ra""te\';--" from range(3) t(i)'
     ).write_parquet(str(path))
     source = DemandSource(name="p", file=path.name, folder=tmp_path, columns={"rate": "ra\"te';--"})
     assert only(read_trace(source)) == pytest.approx([0, 1, 2])

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebbtide.adapters.demand.columns import Roles
-from ebbtide.adapters.demand.files import locate_row, printable
+from ebbtide.adapters.demand.files import printable
+from ebbtide.adapters.demand.lines import locate_row
 from ebbtide.adapters.demand.tables import FILE_COLUMN, OpenTable
 from ebbtide.adapters.demand.times import RawTimes, TimeError, time_columns
 from ebbtide.adapters.demand.zones import Ints

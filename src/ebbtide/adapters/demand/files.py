@@ -9,9 +9,7 @@ import hashlib
 import io
 import zlib
 from codecs import getincrementaldecoder
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
 from ebbtide.adapters.demand.source import DemandSource
@@ -22,6 +20,7 @@ HEAD_BYTES = 1 << 20
 _DELIMITERS = ",;\t|"
 _MAGIC_PARQUET, _MAGIC_GZIP = b"PAR1", b"\x1f\x8b"
 _OTHER_FORMS = {b"PK\x03\x04": "a zip archive", b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ": "xz", b"BZh": "bzip2"}
+_SHOWN = 300  # a path is seldom longer, and a message never needs more
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -47,12 +46,13 @@ class SourceFiles:
 
 
 def printable(text: str) -> str:
-    """The text with everything that is not printable escaped.
+    """The text with everything that is not printable escaped, a very long one shortened in its middle.
 
     >>> printable("a" + chr(10) + "b.csv")
     'a\\\\nb.csv'
     """
-    return text if text.isprintable() else repr(text)[1:-1]
+    shown = text if len(text) <= _SHOWN else f"{text[: _SHOWN // 2]}…{text[-_SHOWN // 2 :]}"
+    return shown if shown.isprintable() else repr(shown)[1:-1]
 
 
 def find_files(source: DemandSource) -> SourceFiles:
@@ -82,53 +82,6 @@ def digest_of(files: SourceFiles) -> str:
     return digest.hexdigest()
 
 
-def locate_row(files: SourceFiles, row: int) -> Place:
-    """File and line of the ``row``-th row (from 0, over all files, as the engine reads them); CSV only.
-
-    The line is that of the row's end where a cell holds line ends. Without a line where the text cannot be walked.
-    """
-    if files.form is None:
-        return Place(file=files.shown() if len(files.paths) == 1 else None)
-    before = 0
-    for path in files.paths:
-        rows = 0
-        for line, _cells in _walk(path, files.form):
-            if before + rows == row:
-                return Place(file=files.shown(path), line=line)
-            rows += 1
-        before += rows
-    return Place(file=files.shown())
-
-
-def locate_cell(files: SourceFiles, column: str, text: str | None) -> Place:
-    """File and line of the first row whose cell in that column reads exactly so (None: is empty); CSV only."""
-    if files.form is None:
-        return Place(file=files.shown() if len(files.paths) == 1 else None)
-    position = files.form.names.index(column)
-    for path in files.paths:
-        for line, cells in _walk(path, files.form):
-            if len(cells) > position and cells[position] == (text or ""):
-                return Place(file=files.shown(path), line=line)
-    return Place(file=files.shown())
-
-
-def _walk(path: Path, form: CsvForm) -> Iterator[tuple[int, list[str]]]:
-    with _text(path, gzipped=form.gzipped) as stream:
-        reader = csv.reader(stream, delimiter=form.delimiter)
-        try:
-            for cells in islice(reader, 1, None):
-                if cells:
-                    yield reader.line_num, cells
-        except (csv.Error, OSError, EOFError, UnicodeError, zlib.error):
-            return
-
-
-def _text(path: Path, *, gzipped: bool) -> io.TextIOBase:
-    if gzipped:
-        return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
-    return path.open(encoding="utf-8-sig", newline="")
-
-
 def _expand(source: DemandSource) -> list[Path]:
     assert source.file is not None
     shown, field = Place(file=printable(source.file)), f"demand[{source.name}].file"
@@ -145,7 +98,7 @@ def _expand(source: DemandSource) -> list[Path]:
         matches = glob.glob(source.file, root_dir=source.folder, recursive=True)
         files = sorted(path for match in matches if (path := source.folder / match).is_file())
     except (OSError, ValueError) as error:
-        message = f"cannot be looked up: {printable(str(error))}"
+        message = f"cannot be looked up: {error.strerror if isinstance(error, OSError) else error}"
         raise DemandError(message, kind="no_such_file", place=shown) from error
     if not files:
         hint = f"{field} is read relative to {printable(str(source.folder.absolute()))}"

@@ -9,10 +9,12 @@ import numpy as np
 
 from ebbtide.adapters.demand.cells import time_expressions
 from ebbtide.adapters.demand.columns import Roles
-from ebbtide.adapters.demand.files import locate_cell
+from ebbtide.adapters.demand.lines import locate_cell
 from ebbtide.adapters.demand.tables import OpenTable
 from ebbtide.adapters.demand.times import (
     EPOCH_UNITS,
+    FIRST_S,
+    LAST_S,
     MICRO,
     NANOSECOND,
     READABLE,
@@ -77,6 +79,17 @@ def complain_of_cell(opened: OpenTable, column: str, bad: ir.BooleanValue, kind:
         place = opened.place
     shown = "an empty cell" if text is None else repr(text if len(text) <= 60 else text[:57] + "...")
     raise DemandError(f"{column[:60]} {shown} {what}", kind=kind, place=place, hint=hint)
+
+
+def outside_range(at: ir.Value, *, is_timestamp: bool) -> ir.BooleanValue:
+    """Whether a time lies outside the years 1971 to 2199."""
+    import ibis
+
+    first, last = (
+        ibis.timestamp(str(year) + "-01-01") if is_timestamp else ibis.literal(second * MICRO)
+        for year, second in ((1971, FIRST_S), (2200, LAST_S))
+    )
+    return (at < first) | (at >= last)
 
 
 def _bucket(at: ir.Value, step_s: int, anchor_s: int) -> ir.Value:

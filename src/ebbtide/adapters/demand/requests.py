@@ -10,7 +10,7 @@ import numpy as np
 from ebbtide.adapters.demand.cells import floats_of, key_column, keys_of, micros_of, number_columns
 from ebbtide.adapters.demand.columns import Roles
 from ebbtide.adapters.demand.grid import Grid, grid_at, midnight_s
-from ebbtide.adapters.demand.log_times import LogTimes, complain_of_cell, log_times
+from ebbtide.adapters.demand.log_times import LogTimes, complain_of_cell, log_times, outside_range
 from ebbtide.adapters.demand.placed import place_rows
 from ebbtide.adapters.demand.rows import Rows
 from ebbtide.adapters.demand.tables import OpenTable
@@ -93,7 +93,7 @@ def _micros(opened: OpenTable, roles: Roles, times: LogTimes, fetched: pyarrow.T
     try:
         check_range(micros)
     except TimeError as error:
-        bad = times.at == fetched["first"][error.row]
+        bad = outside_range(times.at, is_timestamp=times.is_timestamp)
         complain_of_cell(opened, roles.time, bad, error.kind, f"is {error.message}", str(error.hint))
     return micros
 

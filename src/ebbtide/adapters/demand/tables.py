@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ebbtide.adapters.demand.files import SourceFiles, find_files, printable
+from ebbtide.adapters.demand.lines import check_lines
 from ebbtide.adapters.demand.source import DemandSource
 from ebbtide.errors import DemandError, InputError, PermanentError, Place
 
@@ -76,6 +77,7 @@ def _open_csv(source: DemandSource, files: SourceFiles) -> OpenTable:
 
     assert files.form is not None
     places = [f"c{number}" for number in range(len(files.form.names))]
+    check_lines(files)
     with _complaints(files, Place(file=files.shown())):
         table = ibis.duckdb.connect().read_csv(
             [glob.escape(str(path.absolute())) for path in files.paths],

@@ -25,7 +25,7 @@ _OFFSET = r":\d{2}([.,]\d+)?\s*([Zz]|[+-]\d{2}(:?\d{2})?)\s*$"
 RELATIVE_BELOW = 1e8
 EPOCH_UNITS = ((1e11, 1e6), (1e14, 1e3), (1e17, 1.0))
 NANOSECOND = 1e-3
-_FIRST_S, _LAST_S = 31_536_000, 7_258_118_400  # 1971 and 2200: outside, a time is a mistake or a stand-in for "never"
+FIRST_S, LAST_S = 31_536_000, 7_258_118_400  # 1971 and 2200: outside, a time is a mistake or a stand-in for "never"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -103,7 +103,7 @@ def resolve_times(raw: RawTimes, *, relative: bool, source: DemandSource) -> Tim
 
 def check_range(micros: Ints) -> None:
     """``TimeError`` ``time_out_of_range`` unless all times lie in the years 1971 to 2199."""
-    outside = (micros < _FIRST_S * MICRO) | (micros >= _LAST_S * MICRO)
+    outside = (micros < FIRST_S * MICRO) | (micros >= LAST_S * MICRO)
     if outside.any():
         message = "a time outside the years 1971 to 2199"
         raise TimeError("time_out_of_range", message, "leave such rows out", int(np.argmax(outside)))
