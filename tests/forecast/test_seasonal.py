@@ -51,10 +51,10 @@ def test_each_past_day_is_a_scenario() -> None:
 
 
 def test_the_margin_adds_shifted_scenarios_of_the_same_day_and_a_factor_but_no_money() -> None:
-    demand = plan(hours(2), margin=Margin(neighbour_s=3600, factor=2.0))
-    assert by_scenario(demand) == [[16, 18], [216, 218], [14, 16], [214, 216], [18, 20], [218, 220]]
+    demand = plan(hours(2, interval_s=7200), margin=Margin(neighbour_s=1800, factor=2.0))
+    assert by_scenario(demand) == [[16], [216], [16], [216], [20], [220]]
     assert demand.day.tolist() == [0, 1, 0, 1, 0, 1]
-    assert demand.value_rates_rps.tolist() == [8, 9, 108, 109]
+    assert demand.value_rates_rps.tolist() == [8, 108]
 
 
 def test_outages_are_missing_and_a_day_of_which_less_than_half_was_seen_is_no_day() -> None:
@@ -65,8 +65,8 @@ def test_outages_are_missing_and_a_day_of_which_less_than_half_was_seen_is_no_da
 
 
 def test_a_day_that_counts_by_its_neighbours_only_does_not_count() -> None:
-    demand = plan(hide(hours(2), 8, 9), margin=Margin(neighbour_s=7200))
-    assert by_scenario(demand) == [[108, 109], [106, 107], [110, 111]]
+    demand = plan(hide(hours(2), 8, 9), margin=Margin(neighbour_s=1800))
+    assert by_scenario(demand) == [[108, 109], [108, 109], [109, 110]]
     assert demand.days == 1
 
 

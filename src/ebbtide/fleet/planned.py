@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,3 +38,13 @@ class WindowDemand:
     def mean_rate_rps(self) -> float:
         """Mean of the past rates, without margin; 0 where the window never saw a request."""
         return float(self.value_rates_rps.mean()) if len(self.value_rates_rps) else 0.0
+
+
+def confidence_rank(days: int, confidence: float) -> int:
+    """How many of ``days`` past days must hold: ⌈confidence·days⌉, at least one (§5.3).
+
+    >>> [confidence_rank(days, 0.95) for days in (1, 7, 19, 20, 21, 40)]
+    [1, 7, 19, 19, 20, 38]
+    """
+    # 0.95 · 20 is 19.000000000000004 in some orders of evaluation; a part in 1e9 of a day is no day.
+    return min(max(math.ceil(confidence * days - 1e-9), 1), max(days, 1))

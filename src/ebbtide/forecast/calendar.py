@@ -95,7 +95,7 @@ def factor_on(date: Date, exceptions: tuple[DatedException, ...], workload: str)
 
 
 def instant_s(date: Date, time: Time, time_zone: str) -> int:
-    """Seconds since the epoch of a wall-clock time; of a repeated one its first, of a skipped one the moment of the change.
+    """Seconds since the epoch of a wall-clock time: a repeated one's first, a skipped one's moment of change.
 
     >>> instant_s(Date(2014, 3, 9), Time(2, 30), "America/New_York") == Instant.from_utc(2014, 3, 9, 7).timestamp()
     True
