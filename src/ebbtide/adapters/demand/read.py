@@ -56,7 +56,7 @@ def _check_keys(opened: OpenTable, grid: Grid, keys: frozenset[str] | None) -> N
     for key in sorted(keys or ()):
         if key not in grid.keys:
             near = difflib.get_close_matches(key, grid.keys, n=3, cutoff=0.3) or list(grid.keys[:3])
-            message = f"no demand for {key[:60]!r} in source {opened.source.name}"
+            message = f"no demand for {key!r} in source {opened.source.name}"
             hint = f"nearest: {', '.join(near)} ({len(grid.keys)} in all)"
             place = Place(file=opened.place.file, field=opened.place.field)
             raise DemandError(message, kind="no_demand", place=place, hint=hint)
