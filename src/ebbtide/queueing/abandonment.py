@@ -1,7 +1,7 @@
 """Users who give up: M/M/c+M (Erlang A, Palm 1943) and its scaling to G/G/c+M.
 
-Patience is exponential with mean 1/θ. Let V be the wait of a user who never gives up; its density above 0 is
-proportional to exp(λH(x) − cμx), H(x) = (1 − e^(−θx))/θ (Zeltyn and Mandelbaum 2005, *Queueing Syst.* 51, 361).
+Patience is exponential with mean 1/θ. Let V be the wait of a user who never gives up; its density above 0 is in
+proportion to exp(λH(x) − cμx), H(x) = (1 − e^(−θx))/θ (Zeltyn, Mandelbaum 2005, *Queueing Syst.* 51, 361).
 With s = cμ/θ and x = λ/θ all integrals are incomplete gamma functions: ∫_t^∞ = e^(h(t)) L(s, x e^(−θt))/θ, where
 h = λH − cμt and L = γ(s, x) e^x x^(−s). Every result below is a sum of positive terms over one norm, so nothing cancels:
 

@@ -38,6 +38,14 @@ def variability(arrival_scv: float, service_scv: float) -> float:
 
 
 @njit(cache=True, nogil=True)
+def wait_decay_per_s(
+    servers: float, load: float, service_time_s: float, arrival_scv: float, service_scv: float
+) -> float:
+    """θ of one station below capacity."""
+    return (servers - load) / (service_time_s * variability(arrival_scv, service_scv))
+
+
+@njit(cache=True, nogil=True)
 def wait_law(
     servers: float, load: float, service_time_s: float, arrival_scv: float, service_scv: float
 ) -> tuple[float, float]:
@@ -45,16 +53,10 @@ def wait_law(
     if load >= servers:
         return 0.0, 0.0
     z = peakedness(arrival_scv, service_scv)
-    decay_per_s = (servers - load) / (service_time_s * variability(arrival_scv, service_scv))
+    decay_per_s = wait_decay_per_s(servers, load, service_time_s, arrival_scv, service_scv)
     if load <= 0.0:
         return -math.inf, decay_per_s
     return log_c(servers / z, load / z), decay_per_s
-
-
-@njit(cache=True, nogil=True)
-def log_tail(log_p: float, decay_per_s: float, t_s: float) -> float:
-    """ln P(W > t), t ≥ 0."""
-    return log_p - decay_per_s * t_s
 
 
 @njit(cache=True, nogil=True)

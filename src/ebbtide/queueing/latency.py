@@ -17,8 +17,8 @@ import numpy as np
 from numba import njit
 
 from ebbtide.queueing.abandonment import log_late_or_lost, log_served_density, log_sum
-from ebbtide.queueing.general import log_tail
-from ebbtide.queueing.special import log_lower_scaled, log_lower_share, log_poisson, log_upper_share
+from ebbtide.queueing.poisson import log_poisson
+from ebbtide.queueing.special import log_lower_scaled, log_lower_share, log_upper_share
 
 # Service that varies less than this is constant: its spread is a ten-thousandth of its mean.
 CONSTANT_SCV = 1e-8
@@ -73,7 +73,7 @@ def log_late(log_p: float, decay_per_s: float, t_s: float, mean_s: float, scv: f
     if decay_per_s <= 0.0 or t_s <= 0.0:
         return 0.0
     if scv < CONSTANT_SCV:
-        return log_tail(log_p, decay_per_s, t_s - mean_s) if t_s >= mean_s else 0.0
+        return log_p - decay_per_s * (t_s - mean_s) if t_s >= mean_s else 0.0
     shape = 1.0 / scv
     rate = shape / mean_s
     service = log_upper_share(shape, rate * t_s)
@@ -96,7 +96,8 @@ def log_late_or_lost_latency(
     attained = at_once * service_share(t_s, mean_s, scv)
     edges = _edges(s, x, t_s / patience_s, mean_s / patience_s, math.sqrt(scv))
     for i in range(edges.size - 1):
-        attained += _integral(s, x, log_norm, patience_s, t_s, mean_s, scv, edges[i], edges[i + 1])
+        if edges[i + 1] > edges[i]:
+            attained += _integral(s, x, log_norm, patience_s, t_s, mean_s, scv, edges[i], edges[i + 1])
     return math.log(max(1e-300, 1.0 - min(1.0, attained)))
 
 
@@ -112,7 +113,13 @@ def _edges(s: float, x: float, t: float, mean: float, spread: float) -> np.ndarr
         cuts[2 + i] = peak + step * width
     for i, step in enumerate((-6.0, -2.0, 2.0, 6.0)):
         cuts[8 + i] = t - mean + step * mean * min(spread, 0.2)
-    return np.unique(np.minimum(t, np.maximum(0.0, cuts)))
+    for i in range(cuts.size):
+        cut, j = min(t, max(0.0, cuts[i])), i
+        while j > 0 and cuts[j - 1] > cut:
+            cuts[j] = cuts[j - 1]
+            j -= 1
+        cuts[j] = cut
+    return cuts
 
 
 @njit(cache=True, nogil=True)
@@ -132,9 +139,9 @@ def _rule(
     fine = 0.0
     coarse = 0.0
     for i in range(8):
-        value = _served_in_time(s, x, log_norm, patience_s, t_s, mean_s, scv, middle + half * _NODES[i])
-        if i < 7:
-            value += _served_in_time(s, x, log_norm, patience_s, t_s, mean_s, scv, middle - half * _NODES[i])
+        value = 0.0
+        for side in range(-1, 2 if i < 7 else 0, 2):
+            value += _served_in_time(s, x, log_norm, patience_s, t_s, mean_s, scv, middle + side * half * _NODES[i])
         fine += _KRONROD[i] * value
         if i % 2 == 1:
             coarse += _GAUSS[i // 2] * value

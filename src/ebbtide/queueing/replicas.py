@@ -21,7 +21,7 @@ from ebbtide.queueing.abandonment import (
     queue_law,
 )
 from ebbtide.queueing.balancing import log_waiting, patient_weight, random_decay_weight
-from ebbtide.queueing.general import log_tail, mean_wait_within_s, wait_law
+from ebbtide.queueing.general import wait_decay_per_s, wait_law
 from ebbtide.queueing.latency import log_late, log_late_or_lost_latency
 
 POOLED, LEAST_LOADED, RANDOM = 0, 1, 2
@@ -52,21 +52,20 @@ def replica_law(terms: Terms, replicas: int, rate_rps: float, arrival_scv: float
     """(ln P(W > 0), θ per second) without patience; (0, 0) where the offered load reaches the slots."""
     service_s, scv, slots = terms.service_time_s, terms.service_scv, terms.slots
     load = rate_rps * service_s
-    pooled = wait_law(float(replicas * slots), load, service_s, arrival_scv, scv)
-    if terms.balancing == POOLED or replicas == 1 or pooled[1] <= 0.0:
-        return pooled
-    alone = wait_law(float(slots), load / replicas, service_s, _alone_scv(arrival_scv, replicas), scv)
-    if terms.balancing == RANDOM or alone[1] <= 0.0 or load <= 0.0:
-        return alone
+    alone_scv = _alone_scv(arrival_scv, replicas)
+    if terms.balancing == RANDOM:
+        return wait_law(float(slots), load / replicas, service_s, alone_scv, scv)
+    log_p, decay_per_s = wait_law(float(replicas * slots), load, service_s, arrival_scv, scv)
+    if terms.balancing == POOLED or replicas == 1 or decay_per_s <= 0.0 or load <= 0.0:
+        return log_p, decay_per_s
     v = random_decay_weight(replicas, slots, load)
-    decay_per_s = math.exp((1.0 - v) * math.log(pooled[1]) + v * math.log(alone[1]))
-    return log_waiting(replicas, slots, load, pooled[0]), decay_per_s
+    alone_per_s = wait_decay_per_s(float(slots), load / replicas, service_s, alone_scv, scv)
+    decay_per_s = math.exp((1.0 - v) * math.log(decay_per_s) + v * math.log(alone_per_s)) if v > 0.0 else decay_per_s
+    return log_waiting(replicas, slots, load, log_p), decay_per_s
 
 
 @njit(cache=True, nogil=True)
 def _log_patient(measure: int, terms: Terms, servers: float, load: float, arrival_scv: float) -> float:
-    """ln of one measure of one station with finite patience: LATE (or lost), TAIL of the time in the queue, ABANDON,
-    MEAN_WAIT (of min(W, bound), in units of the patience)."""
     service_s, scv, patience_s, bound_s = terms.service_time_s, terms.service_scv, terms.patience_s, terms.bound_s
     if load <= 0.0:
         is_service_late = measure == LATE and terms.is_latency
@@ -78,7 +77,7 @@ def _log_patient(measure: int, terms: Terms, servers: float, load: float, arriva
     if measure == ABANDON:
         return log_abandon(s, x, norm)
     if measure == MEAN_WAIT:
-        return log_mean_wait_within(s, x, norm, t)
+        return log_mean_wait_within(s, x, norm, t) + math.log(patience_s)
     if terms.is_latency:
         return log_late_or_lost_latency(s, x, norm, patience_s, bound_s, service_s, scv)
     return log_late_or_lost(s, x, norm, t)
@@ -86,45 +85,22 @@ def _log_patient(measure: int, terms: Terms, servers: float, load: float, arriva
 
 @njit(cache=True, nogil=True)
 def log_patient(measure: int, terms: Terms, replicas: int, rate_rps: float, arrival_scv: float) -> float:
-    """``_log_patient`` of n replicas under the terms' balancing."""
-    slots = terms.slots
+    """ln of one measure with finite patience: LATE (or gone), TAIL of the time in the queue, ABANDON, MEAN_WAIT (of
+    min(W, bound), in seconds)."""
     load = rate_rps * terms.service_time_s
-    servers = float(replicas * slots)
-    if terms.balancing == POOLED or replicas == 1:
-        return _log_patient(measure, terms, servers, load, arrival_scv)
-    alone = _log_patient(measure, terms, float(slots), load / replicas, _alone_scv(arrival_scv, replicas))
-    if terms.balancing == RANDOM or alone == -math.inf:
-        return alone
-    pooled = _log_patient(measure, terms, servers, load, arrival_scv)
-    if pooled == -math.inf:
-        return pooled
-    w = patient_weight(slots, measure in (LATE, TAIL))
-    return (1.0 - w) * pooled + w * alone
-
-
-@njit(cache=True, nogil=True)
-def log_late_share(terms: Terms, replicas: int, rate_rps: float, arrival_scv: float) -> float:
-    """ln of the share that misses the bound: late or, with patience, gone. 0 where unstable (§5.3)."""
-    if terms.patience_s < math.inf:
-        return log_patient(LATE, terms, replicas, rate_rps, arrival_scv)
-    log_p, decay_per_s = replica_law(terms, replicas, rate_rps, arrival_scv)
-    if decay_per_s <= 0.0:
-        return 0.0
-    if terms.is_latency:
-        return log_late(log_p, decay_per_s, terms.bound_s, terms.service_time_s, terms.service_scv)
-    return log_tail(log_p, decay_per_s, terms.bound_s)
-
-
-@njit(cache=True, nogil=True)
-def attained_share(terms: Terms, replicas: int, rate_rps: float, arrival_scv: float) -> float:
-    """The share that meets the bound."""
-    return -math.expm1(log_late_share(terms, replicas, rate_rps, arrival_scv))
-
-
-@njit(cache=True, nogil=True)
-def mean_wait_within(terms: Terms, replicas: int, rate_rps: float, arrival_scv: float) -> float:
-    """E[min(W, bound)] in seconds; the bound where unstable."""
-    if terms.patience_s < math.inf:
-        return terms.patience_s * math.exp(log_patient(MEAN_WAIT, terms, replicas, rate_rps, arrival_scv))
-    log_p, decay_per_s = replica_law(terms, replicas, rate_rps, arrival_scv)
-    return mean_wait_within_s(log_p, decay_per_s, terms.bound_s)
+    slots = terms.slots
+    value = 0.0
+    for is_alone in range(2):
+        if is_alone:
+            if terms.balancing == POOLED or replicas == 1 or value == -math.inf:
+                break
+            servers, share, scv = float(slots), load / replicas, _alone_scv(arrival_scv, replicas)
+        else:
+            servers, share, scv = float(replicas * slots), load, arrival_scv
+        this = _log_patient(measure, terms, servers, share, scv)
+        if is_alone and terms.balancing == LEAST_LOADED:
+            w = patient_weight(slots, measure in (LATE, TAIL))
+            value = (1.0 - w) * value + w * this
+        else:
+            value = this
+    return value

@@ -6,9 +6,8 @@ difference where the logarithm is still wanted, and because compiled code that c
 
 Ranges, s > 0: the uniform expansion for s ≥ 12 and x/s in (0.3, 2.35); the power series below it; Legendre's
 continued fraction above it. All results hold 1e-13 relative (of the logarithm where the name starts with ``log_``).
-Sources: Loader (2000), Fast and accurate computation of binomial probabilities, for ``stirling_error`` and
-``deviance``; Temme (1979) and Gil, Segura, Temme (2012), SIAM J. Sci. Comput. 34(6) A2965, eqs. 2.19-2.27, for the
-expansion; DLMF 8.7.1 and 8.9.2 for series and fraction.
+Sources: Temme (1979) and Gil, Segura, Temme (2012), SIAM J. Sci. Comput. 34(6) A2965, section 2.4, for the expansion;
+DLMF 8.7.1 and 8.9.2 for series and fraction.
 """
 
 from __future__ import annotations
@@ -18,7 +17,8 @@ import math
 import numpy as np
 from numba import njit
 
-_HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
+from ebbtide.queueing.poisson import HALF_LOG_2PI, deviance, log_poisson, scaled_erfc, stirling_error
+
 _EPS = 1e-17
 # Coefficients of η/(λ−1) in powers of η, where ½η² = λ − 1 − ln λ (computed to 60 digits from the series' own
 # differential equation). 26 of them leave less than 1e-15 for s ≥ 12 and x/s in (0.3, 2.35).
@@ -57,60 +57,8 @@ _LOW_RATIO, _HIGH_RATIO, _LEAST_SHAPE = 0.3, 2.35, 12.0
 
 
 @njit(cache=True, nogil=True)
-def stirling_error(n: float) -> float:
-    """ln Γ(n+1) − (n+½) ln n + n − ½ ln 2π for n > 0: what Stirling's formula leaves out (Loader 2000)."""
-    if n < 15.0:
-        return math.lgamma(n + 1.0) - (n + 0.5) * math.log(n) + n - _HALF_LOG_2PI
-    q = 1.0 / (n * n)
-    tail = 1.0 / 1188.0 - q * (691.0 / 360360.0 - q * (1.0 / 156.0 - q * 3617.0 / 122400.0))
-    return (1.0 / 12.0 - q * (1.0 / 360.0 - q * (1.0 / 1260.0 - q * (1.0 / 1680.0 - q * tail)))) / n
-
-
-@njit(cache=True, nogil=True)
-def deviance(s: float, x: float) -> float:
-    """s ln(s/x) + x − s ≥ 0 without its cancellation near s = x (Loader 2000, ``bd0``)."""
-    if abs(s - x) >= 0.1 * (s + x):
-        return s * math.log(s / x) + x - s
-    v = (s - x) / (s + x)
-    total = (s - x) * v
-    term = 2.0 * s * v
-    square = v * v
-    for j in range(1, 100):
-        term *= square
-        new = total + term / (2 * j + 1)
-        if new == total:
-            break
-        total = new
-    return total
-
-
-@njit(cache=True, nogil=True)
-def log_poisson(s: float, x: float) -> float:
-    """ln(x^s e^(−x) / Γ(s+1)) for real s ≥ 0, x > 0."""
-    if s == 0.0:
-        return -x
-    return -stirling_error(s) - deviance(s, x) - _HALF_LOG_2PI - 0.5 * math.log(s)
-
-
-@njit(cache=True, nogil=True)
-def scaled_erfc(z: float) -> float:
-    """exp(z²) erfc(z) for z ≥ 0."""
-    if z < 8.0:
-        return math.exp(z * z) * math.erfc(z)
-    q = 0.5 / (z * z)
-    total = 1.0
-    term = 1.0
-    for k in range(1, 40):
-        term *= -(2 * k - 1) * q
-        total += term
-        if abs(term) < _EPS:
-            break
-    return total / (z * math.sqrt(math.pi))
-
-
-@njit(cache=True, nogil=True)
 def _expansion_sum(s: float, eta: float) -> float:
-    """S_s(η) of Gil, Segura, Temme (2012), eq. 2.27, by the backward recursion for its coefficients."""
+    """S_s(η) of Gil, Segura, Temme (2012) by the backward recursion for its coefficients."""
     later = _EXPANSION[26]
     here = _EXPANSION[25]
     total = later * eta + here
@@ -119,12 +67,13 @@ def _expansion_sum(s: float, eta: float) -> float:
         later = here
         here = before
         total = total * eta + here
-    return total / (1.0 + later / s)
+    value: float = total / (1.0 + later / s)
+    return value
 
 
 @njit(cache=True, nogil=True)
 def _is_uniform(s: float, x: float) -> bool:
-    return bool(s >= _LEAST_SHAPE and _LOW_RATIO * s < x < _HIGH_RATIO * s)
+    return s >= _LEAST_SHAPE and _LOW_RATIO * s < x < _HIGH_RATIO * s
 
 
 @njit(cache=True, nogil=True)
@@ -171,7 +120,7 @@ def _series(s: float, x: float) -> float:
 @njit(cache=True, nogil=True)
 def log_gamma_shape(s: float) -> float:
     """ln(Γ(s) e^s s^(−s)) for s > 0: joins the scaled and the regularised functions."""
-    return stirling_error(s) + _HALF_LOG_2PI - 0.5 * math.log(s)
+    return stirling_error(s) + HALF_LOG_2PI - 0.5 * math.log(s)
 
 
 @njit(cache=True, nogil=True)
