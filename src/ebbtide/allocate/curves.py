@@ -1,7 +1,7 @@
 """What replicas do for every workload in every window of one pool: needs, shortage and money, for every count at once.
 
 Everything that the choice of replicas reads, and nothing that it decides. The curves are cut where a further replica
-is worth less than a billionth of what research pays for its GPUs.
+is worth less than a ten-millionth of what research pays for its GPUs.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from ebbtide.units import SECONDS_PER_HOUR
 # A shortage is counted in billionths of the window's whole claim, Σ weight · rate · targets · hours: integers add up
 # exactly, so that two ways to the same shortage are seen to be the same and money can decide between them.
 SHORTAGE_UNITS = 1e9
-# A replica saving less than this share of its GPUs' value to research changes no plan; 1e-9 of a plan's cost per
-# replica stays far inside the 1e-6 to which small plans are exact.
-NEGLIGIBLE = 1e-9
+# A replica saving less than this share of its GPUs' value to research changes no plan: Σ 1e-7 · GPUs · value over the
+# workloads is 1e-7 of what production costs, inside the 1e-6 to which small plans are exact.
+NEGLIGIBLE = 1e-7
 # The same where research's GPUs are worth nothing: in requests waiting.
 NEGLIGIBLE_WAITING = 1e-12
 

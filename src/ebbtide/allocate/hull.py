@@ -29,6 +29,15 @@ class Steps:
     replicas: Ints
     saving: Floats
 
+    def pick(self, steps: Ints) -> Steps:
+        """Some of the steps, in the given order."""
+        return Steps(
+            workload=self.workload[steps],
+            origin=self.origin[steps],
+            replicas=self.replicas[steps],
+            saving=self.saving[steps],
+        )
+
     def width(self, per_replica: Ints | Floats) -> Floats:
         """Width of every step, for a width per workload's replica."""
         widths: Floats = self.replicas.astype(np.float64) * per_replica[self.workload].astype(np.float64)

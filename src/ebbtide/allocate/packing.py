@@ -132,7 +132,9 @@ def pack(shape: NodeShape, replicas: Ints) -> Packing:
     units = int((replicas * shape.width_units).sum())
     if shape.perfect:
         nodes = shape.nodes_for(units)
-        return Packing(nodes=nodes, free=free_units(shape.node_units, nodes * shape.node_units - units))
+        free = free_units(shape.node_units, nodes * shape.node_units - units)
+        free[0] = nodes - free[1:].sum()
+        return Packing(nodes=nodes, free=free)
     widths = sorted(set(shape.width_units.tolist()), reverse=True)
     counts = [int(replicas[shape.width_units == width].sum()) for width in widths]
     quick = first_fit(shape.node_units, widths, counts)

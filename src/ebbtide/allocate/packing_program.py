@@ -83,8 +83,7 @@ class PackingProgram:
     def _columns(self) -> _Columns:
         picks = [(c, k) for c, one in enumerate(self.classes) for k in range(len(one.counts))]
         narrow = [(c, one.width) for c, one in enumerate(self.classes) if one.width < self.node]
-        narrow.sort(key=lambda item: -item[1])
-        arcs = _arcs(self.node, narrow)
+        arcs = node_arcs(self.node, narrow)
         return _Columns(picks=picks, arcs=arcs)
 
     def _solved(
@@ -98,7 +97,9 @@ class PackingProgram:
             rows.add(mine, [1.0] * len(mine), 1.0, 1.0)
             if one.width < self.node:
                 supply = [first_arc + a for a, arc in enumerate(columns.arcs) if arc[2] == c]
-                rows.add(supply + mine, [1.0] * len(supply) + [-float(count) for count in one.counts], 0.0, np.inf)
+                # Room for more than the count is harmless, and quicker to solve; a count to pack is packed as it is.
+                most = 0.0 if len(mine) == 1 else np.inf
+                rows.add(supply + mine, [1.0] * len(supply) + [-float(count) for count in one.counts], 0.0, most)
         self._flow_rows(rows, columns, first_arc, nodes_column)
         wide = [(j, self._whole_nodes(c, k)) for j, (c, k) in enumerate(columns.picks)]
         wide = [(j, whole) for j, whole in wide if whole]
@@ -111,7 +112,9 @@ class PackingProgram:
         deficits = [float(self.classes[c].deficit[k]) for c, k in columns.picks]
         if deficit_at_most is not None:
             rows.add(list(range(len(deficits))), deficits, -np.inf, deficit_at_most)
-        return rows.solved(self._prices(columns, least, deficits, wide), binary=first_arc)
+        # A presolved solution that misses a row of large numbers by a rounding makes HiGHS write to stdout.
+        presolve = deficit_at_most is None
+        return rows.solved(self._prices(columns, least, deficits, wide), binary=first_arc, presolve=presolve)
 
     def _prices(self, columns: _Columns, least: Least, deficits: list[float], wide: list[tuple[int, int]]) -> Floats:
         prices = np.zeros(len(columns.picks) + len(columns.arcs) + 1)
@@ -149,11 +152,11 @@ class _Columns:
     arcs: list[tuple[int, int, int]]
 
 
-def _arcs(node: int, narrow: list[tuple[int, int]]) -> list[tuple[int, int, int]]:
-    """Arcs of the paths that fill a node widest first; empty GPUs come last."""
+def node_arcs(node: int, narrow: list[tuple[int, int]]) -> list[tuple[int, int, int]]:
+    """Arcs (from, to, class; −1: empty) of the paths that fill a node widest first; ``narrow`` are (class, width)."""
     arcs: set[tuple[int, int, int]] = set()
     reached = {0}
-    for owner, width in narrow:
+    for owner, width in sorted(narrow, key=lambda item: -item[1]):
         for point in range(node - width + 1):
             if point in reached:
                 arcs.add((point, point + width, owner))
@@ -177,7 +180,7 @@ class _Rows:
         self._lower.append(lower)
         self._upper.append(upper)
 
-    def solved(self, prices: Floats, *, binary: int) -> Floats | None:
+    def solved(self, prices: Floats, *, binary: int, presolve: bool) -> Floats | None:
         """The columns' values that make the price least, all whole, the first ``binary`` of them 0 or 1."""
         # Most of a second to import, and fleets whose widths divide the node never need it.
         from scipy.optimize import Bounds, LinearConstraint, milp
@@ -190,7 +193,7 @@ class _Rows:
             integrality=np.ones(self.columns, dtype=np.int64),
             bounds=Bounds(0.0, np.where(np.arange(self.columns) < binary, 1.0, np.inf)),
             constraints=LinearConstraint(matrix.tocsc(), np.array(self._lower), np.array(self._upper)),
-            options={"mip_rel_gap": 0.0},
+            options={"mip_rel_gap": 0.0, "presolve": presolve},
         )
         values: Floats | None = found.x
         return values

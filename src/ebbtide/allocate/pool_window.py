@@ -15,7 +15,7 @@ import numpy as np
 from ebbtide.allocate.curves import PoolCurves, horizon_s, pool_curves
 from ebbtide.allocate.exact_window import exact_work, solve_exactly
 from ebbtide.allocate.knapsack import Choices
-from ebbtide.allocate.large_window import solve_large
+from ebbtide.allocate.large_window import Base, solve_large
 from ebbtide.allocate.needs import minima_do_not_fit
 from ebbtide.allocate.packing import Packing, pack
 from ebbtide.allocate.reason import Case
@@ -28,8 +28,8 @@ from ebbtide.fleet.workload import Workload
 
 # Below this many nodes every answer is exact; the hulls' gap, a part of one replica, shows most in small pools.
 EXACT_BELOW_NODES = 50
-# Additions for all windows of a pool that are worth making for an exact answer of a larger one: about a second.
-EXACT_ADDITIONS = 4e8
+# Additions for all windows of a pool that are worth making for an exact answer of a larger one: about two seconds.
+EXACT_ADDITIONS = 1e9
 
 
 class Answer(Protocol):
@@ -58,6 +58,11 @@ class PoolContext:
     research: Research
     confidence: float
     curves: PoolCurves
+
+    @property
+    def node_value(self) -> float:
+        """What research pays for a node, USD/h."""
+        return self.pool.gpus_per_node * self.research.value_usd_per_gpu_h
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -179,7 +184,7 @@ def _answer(context: PoolContext, k: int) -> Answer | None:
     if packed.nodes > nodes:
         return None
     if not curves.short[k]:
-        return solve_large(needs.shape, choices, low, nodes, packed=packed, deficit_bound=0.0)
+        return solve_large(needs.shape, choices, Base(low=low, packed=packed), nodes, node_value=context.node_value)
     return _short_answer(context, k, choices, low, packed)
 
 
@@ -191,7 +196,8 @@ def _short_answer(context: PoolContext, k: int, choices: Choices, low: Ints, pac
     if _cheap(context, k, choices, low):
         exact = solve_exactly(shape, choices, low, nodes)
         return None if exact is None else replace(exact, deficit_bound=min(split.deficit_bound, float(exact.deficit)))
-    return solve_large(shape, choices, low, nodes, packed=split.packed, deficit_bound=split.deficit_bound)
+    base = Base(low=low, packed=split.packed, deficit_bound=split.deficit_bound)
+    return solve_large(shape, choices, base, nodes, node_value=context.node_value)
 
 
 def _cheap(context: PoolContext, k: int, choices: Choices, low: Ints) -> bool:

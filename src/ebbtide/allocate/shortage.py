@@ -14,7 +14,7 @@ import numpy as np
 from ebbtide.allocate.greedy import walk
 from ebbtide.allocate.hull import Steps, hull_steps
 from ebbtide.allocate.knapsack import Choices, best_within, staged_pairs
-from ebbtide.allocate.large_window import hull_bound
+from ebbtide.allocate.large_window import hull_bound, width_prices
 from ebbtide.allocate.packing import NodeShape, Packing, free_units
 from ebbtide.fleet.planned import Ints
 
@@ -53,7 +53,8 @@ def least_shortage(shape: NodeShape, choices: Choices, low: Ints, nodes: int, pa
         room = int(free @ np.arange(len(free)))
         more = min(more, _core(choices, steps, room), key=choices.total)
         left = free_units(shape.node_units, room - int(more @ choices.width))
-    bound = float(hull_bound(shape, choices, values, low, np.array([float(nodes)]))[0])
+    prices = width_prices(shape, choices, low)
+    bound = float(hull_bound(choices, values, low, np.array([float(nodes)]), prices)[0])
     return Split(more=more, packed=_without_empty(left, nodes), deficit_bound=bound)
 
 
