@@ -1,0 +1,297 @@
+"""From planned demand to what m nodes give, against plain formulas and exhaustive search."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ebbtide.allocate.pool_window import PoolWindow, pool_windows
+from ebbtide.errors import InputError
+from ebbtide.fleet.planned import WindowDemand
+from ebbtide.fleet.pool import Pool, Research
+from ebbtide.fleet.workload import Balancing, DemandRef, Service, Target, TargetKind, Workload
+
+CONFIDENCE = 0.8
+RESEARCH = Research(value_usd_per_gpu_h=2.0)
+
+
+def workload(name: str = "chat", **changes: object) -> Workload:
+    fields: dict[str, object] = {
+        "name": name,
+        "demand": DemandRef(source="log", key=name),
+        "pool": "h100",
+        "gpus_per_replica": 1,
+        "service": Service(time_s=4.0, scv=1.0),
+        "targets": (Target(kind=TargetKind.WAIT, bound_s=2.0, percentile=0.9),),
+        "balancing": Balancing.POOLED,
+        "waiting_cost_usd_per_request_h": 1.0,
+    }
+    return Workload(**(fields | changes))
+
+
+def demand(days: list[list[float]], service_time_s: float = 4.0, margin: float = 1.0) -> WindowDemand:
+    """One scenario a day with the given rates; money on the same rates without the margin."""
+    rates = np.array([rate for day in days for rate in day])
+    bounds = np.cumsum([0, *[len(day) for day in days]])
+    return WindowDemand(
+        rates_rps=rates * margin,
+        scv=np.ones(len(rates)),
+        offsets=bounds,
+        day=np.arange(len(days)),
+        days=len(days),
+        value_rates_rps=rates,
+        value_scv=np.ones(len(rates)),
+        service_time_s=service_time_s,
+        service_scv=1.0,
+    )
+
+
+def windows_of(pool: Pool, workloads: list[Workload], demands: list[WindowDemand], hours: float = 2.0) -> PoolWindow:
+    found = pool_windows(
+        pool,
+        tuple(workloads),
+        tuple((one,) for one in demands),
+        hours=np.array([hours]),
+        research=RESEARCH,
+        confidence=CONFIDENCE,
+    )
+    return found[0]
+
+
+def erlang_c(servers: int, load: float) -> float:
+    """Probability of waiting in M/M/c, by the textbook recursion of Erlang B."""
+    blocked = 1.0
+    for n in range(1, servers + 1):
+        blocked = load * blocked / (n + load * blocked)
+    return servers * blocked / (servers - load * (1.0 - blocked))
+
+
+def attained(servers: int, rate: float, service_s: float, bound_s: float) -> float:
+    load = rate * service_s
+    if servers <= load:
+        return 0.0
+    return 1.0 - erlang_c(servers, load) * math.exp(-(servers - load) / service_s * bound_s)
+
+
+def waiting(servers: int, rate: float, service_s: float, horizon_s: float) -> float:
+    """rate · E[min(W, horizon)] in M/M/c."""
+    load = rate * service_s
+    if servers <= load:
+        return rate * horizon_s
+    pace = (servers - load) / service_s
+    return rate * erlang_c(servers, load) / pace * (1.0 - math.exp(-pace * horizon_s))
+
+
+class Brute:
+    """The same problem by exhaustive search over all replicas, for widths that pack by volume.
+
+    Where all that targets ask for (up to the maxima) fits, it is held; else only the minima are.
+    """
+
+    def __init__(self, pool: Pool, workloads: list[Workload], demands: list[WindowDemand], hours: float) -> None:
+        self.pool, self.workloads, self.demands, self.hours = pool, workloads, demands, hours
+
+    def deficit(self, w: int, n: int) -> float:
+        one, planned, missing = self.workloads[w], self.demands[w], []
+        for day in range(planned.days):
+            rates = planned.rates_rps[planned.offsets[day] : planned.offsets[day + 1]]
+            total = 0.0
+            for target in one.targets:
+                shares = [attained(n, rate, planned.service_time_s, target.bound_s) for rate in rates]
+                share = float(np.dot(shares, rates) / rates.sum()) if rates.sum() else 1.0
+                total += max(0.0, target.percentile - share)
+            missing.append(total)
+        held = math.ceil(CONFIDENCE * planned.days - 1e-9)
+        return one.weight * float(planned.rates_rps.mean()) * sorted(missing)[held - 1] * self.hours
+
+    def money(self, w: int, n: int) -> float:
+        one, planned = self.workloads[w], self.demands[w]
+        horizon_s = self.hours * 3600.0
+        each = [waiting(n, rate, planned.service_time_s, horizon_s) for rate in planned.value_rates_rps]
+        return one.waiting_cost_usd_per_request_h * float(np.mean(each))
+
+    def held(self, w: int) -> int:
+        one = self.workloads[w]
+        need = next(n for n in range(200) if self.deficit(w, n) == 0.0)
+        return min(max(need, one.min_replicas), one.max_replicas or 10**9)
+
+    def answer(self) -> tuple[int, float, list[float]]:
+        room = self.pool.max_production_nodes * self.pool.gpus_per_node
+        held = [self.held(w) for w in range(len(self.workloads))]
+        if sum(n * one.gpus_per_replica for n, one in zip(held, self.workloads, strict=True)) > room:
+            held = [one.min_replicas for one in self.workloads]
+        tables = []
+        for w, one in enumerate(self.workloads):
+            top = min(room // one.gpus_per_replica, one.max_replicas or 10**9)
+            tables.append([(n, self.deficit(w, n), self.money(w, n)) for n in range(held[w], top + 1)])
+        found = []
+        for rows in itertools.product(*tables):
+            gpus = sum(row[0] * one.gpus_per_replica for row, one in zip(rows, self.workloads, strict=True))
+            if gpus <= room:
+                nodes = -(-gpus // self.pool.gpus_per_node)
+                found.append((sum(row[1] for row in rows), nodes, sum(row[2] for row in rows)))
+        least = min(row[0] for row in found)
+        claim = sum(
+            one.weight * float(d.rates_rps.mean()) * len(one.targets) * self.hours
+            for one, d in zip(self.workloads, self.demands, strict=True)
+        )
+        good = [row for row in found if row[0] <= least + 3e-9 * claim]
+        money = [
+            min((row[2] for row in good if row[1] <= m), default=math.inf)
+            for m in range(self.pool.max_production_nodes + 1)
+        ]
+        return min(row[1] for row in good), least, money
+
+
+rates = st.lists(st.lists(st.floats(0.05, 1.2), min_size=1, max_size=3), min_size=1, max_size=6)
+
+
+@st.composite
+def small_pools(draw) -> tuple[Pool, list[Workload], list[WindowDemand]]:
+    pool = Pool(name="h100", gpus_per_node=4, nodes=draw(st.integers(1, 4)))
+    workloads, demands = [], []
+    for i in range(draw(st.integers(1, 3))):
+        percentiles = draw(st.lists(st.sampled_from([0.5, 0.9, 0.95]), min_size=1, max_size=2))
+        targets = tuple(
+            Target(kind=TargetKind.WAIT, bound_s=draw(st.sampled_from([0.5, 2.0])), percentile=p) for p in percentiles
+        )
+        least = draw(st.integers(0, 1))
+        workloads.append(
+            workload(
+                f"w{i}",
+                gpus_per_replica=draw(st.sampled_from([1, 2, 4])),
+                targets=targets,
+                weight=draw(st.sampled_from([0.5, 1.0, 3.0])),
+                waiting_cost_usd_per_request_h=draw(st.sampled_from([0.0, 0.5, 20.0])),
+                min_replicas=least,
+                max_replicas=draw(st.sampled_from([None, least + 1, 4])),
+            )
+        )
+        demands.append(demand(draw(rates), margin=draw(st.sampled_from([1.0, 1.15]))))
+    minima = sum(one.min_replicas * one.gpus_per_replica for one in workloads)
+    if minima > pool.nodes * pool.gpus_per_node:
+        pool = Pool(name="h100", gpus_per_node=4, nodes=3)
+    return pool, workloads, demands
+
+
+@settings(max_examples=60, deadline=None)
+@given(small_pools())
+def test_equals_exhaustive_search(fleet: tuple[Pool, list[Workload], list[WindowDemand]]) -> None:
+    pool, workloads, demands = fleet
+    found = windows_of(pool, workloads, demands)
+    needed, shortage, money = Brute(pool, workloads, demands, 2.0).answer()
+    assert found.shortage == pytest.approx(shortage, rel=1e-6, abs=1e-7)
+    assert found.needed_nodes == needed
+    value = pool.nodes * pool.gpus_per_node * RESEARCH.value_usd_per_gpu_h
+    np.testing.assert_allclose(found.cost_usd_per_h, money, rtol=1e-6, atol=1e-6 * value)
+    np.testing.assert_array_equal(found.bound_usd_per_h, found.cost_usd_per_h)
+
+
+def test_required_is_what_the_confidence_day_needs() -> None:
+    # Five days, four of them must hold: the fourth smallest need. The wildest day is left out.
+    days = [[0.5], [0.7], [0.9], [1.1], [9.0]]
+    found = windows_of(Pool(name="h100", gpus_per_node=8, nodes=4), [workload()], [demand(days)])
+    least = next(n for n in range(1, 50) if attained(n, 1.1, 4.0, 2.0) >= 0.9)
+    assert found.required.tolist() == [least]
+    assert found.floor.tolist() == [5]
+    assert not found.short
+
+
+def test_leftover_gpus_are_used_where_they_save_money() -> None:
+    pool = Pool(name="h100", gpus_per_node=8, nodes=2)
+    found = windows_of(pool, [workload()], [demand([[0.6]])])
+    assert found.required[0] < 8
+    assert found.allocation(1)[0] > found.required[0]
+    free = windows_of(pool, [workload(waiting_cost_usd_per_request_h=0.0)], [demand([[0.6]])])
+    assert free.allocation(1) == tuple(free.required.tolist())
+
+
+def test_a_maximum_below_the_need_is_a_shortage_though_gpus_are_free() -> None:
+    pool = Pool(name="h100", gpus_per_node=8, nodes=4)
+    found = windows_of(pool, [workload(max_replicas=2)], [demand([[1.0]])])
+    assert found.short
+    assert found.shortage == pytest.approx(0.9 * 1.0 * 2.0, rel=1e-6)
+    assert (found.needed_nodes, found.allocation(1)) == (1, (2,))
+    assert found.reason(0, 2).bound == "maximum"
+    assert found.reason(0, 2).refused is None
+
+
+def test_minima_hold_even_when_short() -> None:
+    pool = Pool(name="h100", gpus_per_node=4, nodes=1)
+    busy = workload("busy", weight=100.0)
+    idle = workload("idle", min_replicas=2)
+    found = windows_of(pool, [busy, idle], [demand([[1.5]]), demand([[0.01]])])
+    assert found.short
+    assert found.allocation(1)[1] >= 2
+
+
+def test_minima_that_do_not_fit_are_the_users_error() -> None:
+    pool = Pool(name="h100", gpus_per_node=8, nodes=2)
+    three = workload(gpus_per_replica=5, min_replicas=3)
+    with pytest.raises(InputError) as caught:
+        windows_of(pool, [three], [demand([[0.1]])])
+    assert caught.value.kind == "minima_do_not_fit"
+    assert "24 GPUs" in str(caught.value) or "15 GPUs" in str(caught.value)
+
+
+def test_a_window_without_demand_needs_only_the_minimum() -> None:
+    empty = demand([[0.0, 0.0]])
+    found = windows_of(Pool(name="h100", gpus_per_node=8, nodes=2), [workload(min_replicas=0)], [empty])
+    assert (found.needed_nodes, found.shortage) == (0, 0.0)
+    assert found.allocation(0) == (0,)
+    reason = found.reason(0, 0)
+    assert (reason.rate_rps, reason.target_share, reason.given.attainment) == (0.0, 0.0, 1.0)
+
+
+def test_an_allocation_below_the_needed_nodes_is_refused() -> None:
+    found = windows_of(Pool(name="h100", gpus_per_node=1, nodes=9), [workload()], [demand([[1.0]])])
+    with pytest.raises(ValueError, match="needs"):
+        found.allocation(found.needed_nodes - 1)
+
+
+class TestReason:
+    """The why of one number (§5.12)."""
+
+    pool = Pool(name="h100", gpus_per_node=8, nodes=4)
+
+    def reason(self, given: int | None = None, **changes: object):
+        found = windows_of(self.pool, [workload(**changes)], [demand([[1.0, 1.2]])])
+        return found.reason(0, int(found.required[0]) if given is None else given), found
+
+    def test_standings_follow_the_formulas(self) -> None:
+        reason, found = self.reason()
+        given = int(found.required[0])
+        share = (attained(given, 1.0, 4.0, 2.0) + 1.2 * attained(given, 1.2, 4.0, 2.0)) / 2.2
+        assert reason.given.attainment == pytest.approx(share, rel=1e-9)
+        each = [np.mean([waiting(n, rate, 4.0, 7200.0) for rate in (1.0, 1.2)]) for n in (given - 1, given, given + 1)]
+        assert reason.given.waiting == pytest.approx(each[1], rel=1e-9)
+        assert reason.given.gain_usd_per_h == pytest.approx(each[0] - each[1], rel=1e-9)
+        assert reason.refused is not None
+        assert reason.refused.gain_usd_per_h == pytest.approx(each[1] - each[2], rel=1e-9)
+        assert (reason.floor.replicas, reason.bound, reason.cost_usd_per_h) == (5, "target", 2.0)
+        assert reason.rate_rps == pytest.approx(1.1)
+        assert reason.peak_rps == pytest.approx(1.2)
+
+    def test_share_of_the_target_is_below_one_from_the_need_on(self) -> None:
+        reason, found = self.reason()
+        assert reason.target_share <= 1.0
+        fewer = found.reason(0, int(found.required[0]) - 1)
+        assert fewer.target_share > 1.0
+        assert fewer.bound == "shortage"
+
+    @pytest.mark.parametrize(
+        ("more", "changes", "word"),
+        [
+            (0, {"min_replicas": 20}, "minimum"),
+            (2, {}, "gain"),
+            (0, {"targets": (Target(kind=TargetKind.WAIT, bound_s=1e4, percentile=0.5),)}, "floor"),
+        ],
+    )
+    def test_the_word_says_what_held_the_number(self, more: int, changes: dict[str, object], word: str) -> None:
+        _, found = self.reason(**changes)
+        assert found.reason(0, int(found.required[0]) + more).bound == word
