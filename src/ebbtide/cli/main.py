@@ -1,0 +1,197 @@
+"""The commands: each parses, calls one workflow, renders, and answers with an exit code."""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ebbtide.cli.answers import Exit, finish, put, put_json, say
+from ebbtide.cli.progress import Talk
+
+app = typer.Typer(
+    name="ebbtide",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # plain help starts in half the time: rich alone would take 0.3 s
+    help="Plan which GPUs serve production and which go to research, window by window.",
+    epilog="Exit: 0 done, 1 a check said no, 2 input wrong, 3 infeasible (answer written), 4 network or "
+    "permission, 70 a bug.",
+)
+
+FleetFile = Annotated[Path, typer.Argument(metavar="FLEET", help="The Fleet document (YAML).")]
+ScheduleFile = Annotated[Path, typer.Argument(metavar="SCHEDULE", help="A schedule that `allocate` wrote.")]
+Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, for scripts.")]
+
+
+def run() -> None:
+    """The entry point of the `ebbtide` command."""
+    arguments = sys.argv[1:]
+    sys.exit(finish(lambda: app(arguments, standalone_mode=False) or Exit.DONE, as_json="--json" in arguments))
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        put(f"ebbtide {version('ebbtide')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    del version
+
+
+@app.command()
+def allocate(
+    fleet: FleetFile,
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Where to write.")] = Path(),
+    least_gpus: Annotated[
+        bool, typer.Option("--least-gpus", help="Answer the fewest nodes that meet all targets; write nothing.")
+    ] = False,
+    json: Json = False,
+) -> int:
+    """Make the schedule: writes schedule.yaml and report.html, prints the windows.
+
+    Exit code 3: a target cannot be met; the schedule is written and says who goes short.
+    """
+    from ebbtide.workflows import allocate as workflow
+
+    with Talk(quiet=json) as talk:
+        if least_gpus:
+            fewest = workflow.least_gpus(fleet, stage=talk.stage)
+        else:
+            done = workflow.allocate(fleet, output, stage=talk.stage)
+    if least_gpus:
+        from ebbtide.cli.json_allocate import fewest_json
+        from ebbtide.cli.render_least import least_text
+
+        put_json(fewest_json(fewest)) if json else put(least_text(fewest))
+        return Exit.DONE
+    if json:
+        from ebbtide.cli.json_allocate import allocated_json
+
+        put_json(allocated_json(done))
+    else:
+        from ebbtide.cli.render_allocate import render_allocate
+
+        for line in done.talk:
+            say(line)
+        put(render_allocate(done.schedule, done.explanation, done.fleet, colour=_colour()))
+        say("wrote " + ", ".join(str(path) for path in done.written))
+    return Exit.INFEASIBLE if done.explanation.shortages else Exit.DONE
+
+
+@app.command()
+def size(
+    arrival_rate_rps: Annotated[float, typer.Option(help="Requests a second that arrive.")],
+    service_time_s: Annotated[float, typer.Option(help="Mean service time of a request.")],
+    servers: Annotated[int | None, typer.Option(help="Servers to judge; or give a target instead.")] = None,
+    target_wait_s: Annotated[float | None, typer.Option(help="The wait to stay within.")] = None,
+    target_percentile: Annotated[float | None, typer.Option(help="The share of requests that is to.")] = None,
+    scv_arrival: Annotated[float, typer.Option(help="Squared coefficient of variation between arrivals.")] = 1.0,
+    scv_service: Annotated[float, typer.Option(help="The same of service times.")] = 1.0,
+    patience_s: Annotated[float, typer.Option(help="Mean patience of users; inf: nobody gives up.")] = math.inf,
+    json: Json = False,
+) -> int:
+    """The calculator: what n servers do, or the least servers for a target."""
+    from ebbtide.cli.render_size import size_json, size_text
+    from ebbtide.queueing.calculator import size as answer
+
+    found = answer(
+        arrival_rate_rps=arrival_rate_rps,
+        service_time_s=service_time_s,
+        servers=servers,
+        target_wait_s=target_wait_s,
+        target_percentile=target_percentile,
+        scv_arrival=scv_arrival,
+        scv_service=scv_service,
+        patience_s=patience_s,
+    )
+    put_json(size_json(found)) if json else put(size_text(found))
+    return Exit.DONE
+
+
+@app.command()
+def explain(
+    schedule: ScheduleFile,
+    window: Annotated[str | None, typer.Option(help='A time inside the window: "09:00", or "Mon 09:00".')] = None,
+    workload: Annotated[str | None, typer.Option(help="The workload's name; without: all.")] = None,
+    json: Json = False,
+) -> int:
+    """Why a workload has this many replicas in a window: floor, last given, first refused."""
+    from ebbtide.cli.render_explain import explain_text
+    from ebbtide.workflows.explain import explain as workflow
+
+    answers = workflow(schedule, window=window, workload=workload)
+    put_json(answers.as_json()) if json else put(explain_text(answers))
+    return Exit.DONE
+
+
+@app.command()
+def diff(
+    old: ScheduleFile,
+    new: ScheduleFile,
+    exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit 1 where the schedules differ.")] = False,
+    json: Json = False,
+) -> int:
+    """What changed between two schedules, window by window."""
+    from ebbtide.cli.render_diff import diff_text
+    from ebbtide.workflows.diff import diff as workflow
+
+    changes = workflow(old, new)
+    put_json(changes.as_json()) if json else put(diff_text(changes))
+    return Exit.CHECK_SAID_NO if exit_code and changes.differ else Exit.DONE
+
+
+@app.command()
+def init(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Demand files (CSV, .csv.gz, Parquet).")],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FLEET", help="The Fleet to write.")] = Path(
+        "fleet.yaml"
+    ),
+    json: Json = False,
+) -> int:
+    """Look at demand and write a Fleet to fill in."""
+    from ebbtide.workflows.init import init as workflow
+
+    written = workflow(files, output)
+    put_json(written.as_json()) if json else put(written.text())
+    return Exit.DONE
+
+
+@app.command()
+def validate(fleet: FleetFile, json: Json = False) -> int:
+    """Check a Fleet or Schedule document without planning."""
+    from ebbtide.workflows.validate import validate as workflow
+
+    checked = workflow(fleet)
+    put_json(checked.as_json()) if json else put(checked.text())
+    return Exit.DONE
+
+
+@app.command()
+def schema(kind: Annotated[str, typer.Argument(help="Fleet or Schedule.")] = "Fleet") -> int:
+    """Print a document's JSON Schema, for editors."""
+    from ebbtide.adapters.documents.schema import json_schema
+
+    put_json(json_schema(kind))
+    return Exit.DONE
+
+
+def _colour() -> bool:
+    return sys.stdout.isatty() and "NO_COLOR" not in os.environ
+
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,137 @@
+"""`ebbtide allocate`: a Fleet and its demand become a schedule, the reasons for it, and a report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+
+from whenever import Instant
+
+from ebbtide.adapters.documents.files import Output, refuse_foreign, write_together
+from ebbtide.adapters.documents.fleet import FleetDocument, read_fleet
+from ebbtide.adapters.documents.schedule import forget_columns, schedule_outputs
+from ebbtide.adapters.report.inputs import ReportInput
+from ebbtide.adapters.report.profiles import demand_profiles
+from ebbtide.adapters.report.render import render_report
+from ebbtide.allocate.least_gpus import LeastPool
+from ebbtide.allocate.plan import least_gpus as fewest_nodes
+from ebbtide.allocate.plan import plan
+from ebbtide.fleet.fleet import Fleet
+from ebbtide.fleet.horizon import Window
+from ebbtide.fleet.schedule import Explanation, Provenance, Schedule, facts_of
+from ebbtide.forecast.margin import supported_confidence
+from ebbtide.settings import read_settings
+from ebbtide.workflows.demand import Stage, read_demand, source_talk
+from ebbtide.workflows.planning import Planned, tuned
+
+VALID_DAYS = 14  # two weeks on, newer demand could have been planned from twice over
+
+
+def silent(name: str, done: int, total: int) -> None:
+    """The stage callback of a caller that does not want to be told."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Allocated:
+    """What `allocate` made and wrote; ``talk`` is what a person is told about the demand."""
+
+    fleet: Fleet
+    schedule: Schedule
+    explanation: Explanation
+    talk: tuple[str, ...]
+    written: tuple[Path, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fewest:
+    """What `--least-gpus` answers: per pool the fewest nodes, and the windows that they were counted in."""
+
+    windows: tuple[Window, ...]
+    pools: tuple[LeastPool, ...]
+
+
+def allocate(fleet_file: Path, folder: Path, *, stage: Stage = silent) -> Allocated:
+    """Plan the fleet in ``fleet_file`` and write ``schedule.yaml`` and ``report.html`` to ``folder``, both or none.
+
+    Raises ``InputError`` for a wrong document, demand that cannot be read, a missing folder, or an output there that
+    ebbtide did not write. Targets that cannot be met are no error: ``explanation.shortages`` names them.
+    """
+    document = read_fleet(fleet_file)
+    page = folder / "report.html"
+    refuse_foreign(page)
+    refuse_foreign(folder / "schedule.yaml")
+    planned, talk = _planned(document, stage)
+    schedule, explanation = _plan(document, planned, stage)
+    report = ReportInput(
+        fleet=document.fleet,
+        schedule=schedule,
+        explanation=explanation,
+        profiles=demand_profiles(document.fleet, planned.demand.series),
+    )
+    stage("writing", 0, 1)
+    outputs = schedule_outputs(folder / "schedule.yaml", schedule, explanation)
+    write_together([*outputs, Output(path=page, content=render_report(report).encode())])
+    forget_columns(outputs)
+    return Allocated(
+        fleet=document.fleet,
+        schedule=schedule,
+        explanation=explanation,
+        talk=talk,
+        written=(*(output.path for output in outputs), page),
+    )
+
+
+def least_gpus(fleet_file: Path, *, stage: Stage = silent) -> Fewest:
+    """The fewest nodes per pool that meet all targets of the fleet in ``fleet_file``; nothing is written."""
+    document = read_fleet(fleet_file)
+    planned, _ = _planned(document, stage)
+    windows, pools = fewest_nodes(document.fleet, planned, progress=stage)
+    return Fewest(windows=windows, pools=pools)
+
+
+def _planned(document: FleetDocument, stage: Stage) -> tuple[Planned, tuple[str, ...]]:
+    demand = read_demand(document, sql_url=read_settings().sql_url, stage=stage)
+    stage("tuning margins on past days", 0, 1)
+    planned = Planned(fleet=document.fleet, demand=demand, tuning=tuned(document.fleet, demand))
+    return planned, tuple(line for record in demand.records for line in source_talk(record))
+
+
+def _plan(document: FleetDocument, planned: Planned, stage: Stage) -> tuple[Schedule, Explanation]:
+    fleet = document.fleet
+    end = Instant.from_timestamp(planned.demand.end_s).to_tz(fleet.time_zone)
+    schedule, explanation = plan(
+        fleet,
+        planned,
+        at=end.to_fixed_offset(),
+        valid_until=end.add(days=VALID_DAYS).to_fixed_offset(),
+        provenance=_provenance(fleet, planned),
+        progress=stage,
+    )
+    return schedule, replace(
+        explanation,
+        provenance=_provenance(fleet, planned),
+        facts=facts_of(fleet),
+        warnings=(*explanation.warnings, *_assumed(fleet, planned)),
+    )
+
+
+def _provenance(fleet: Fleet, planned: Planned) -> Provenance:
+    return Provenance(
+        version=version("ebbtide"),
+        at=Instant.now().to_tz(fleet.time_zone).to_fixed_offset(),
+        forecaster="seasonal quantiles of past days",
+        confidence=fleet.confidence,
+        supported_confidence=supported_confidence(planned.fewest_days),
+        margin=str(planned.tuning),
+        demand=planned.demand.records,
+    )
+
+
+def _assumed(fleet: Fleet, planned: Planned) -> tuple[str, ...]:
+    """What §5.3 asks to be said: m past days support at most m/(m+1)."""
+    days = planned.fewest_days
+    if fleet.confidence <= supported_confidence(days):
+        return ()
+    asked, supported = (f"{100 * share:.3g} %" for share in (fleet.confidence, supported_confidence(days)))
+    return (f"confidence {asked} is asked, {days} past days support {supported}: beyond that the margin is assumed",)
