@@ -25,23 +25,47 @@ def find_sums(grid: Grid) -> NDArray[np.bool_]:
     or where it is named ``total`` and is never below that sum. A source's only series is kept.
     """
     value = grid.value
-    means = (
-        np.nanmean(np.where(np.isfinite(value), value, np.nan), axis=1, where=np.isfinite(value)) if value.size else []
-    )
+    filled, finite = np.nan_to_num(value), np.isfinite(value)
+    rounding = 0.5 * 10.0 ** -_decimals(value)
+    means = filled.sum(axis=1) / np.maximum(finite.sum(axis=1), 1)
     sums = np.zeros(len(grid.keys), dtype=np.bool_)
-    groups = np.array([_group(key) for key in grid.keys])
-    for candidate in np.argsort(np.nan_to_num(means), kind="stable"):
-        smaller = ~sums & (np.nan_to_num(means) <= np.nan_to_num(means)[candidate])
-        smaller[candidate] = False
-        for parts in (smaller & (groups == groups[candidate]), smaller):
-            if _equals(value[candidate], value[parts]):
-                sums[candidate] = True
-    for candidate, key in enumerate(grid.keys):
-        own = ~sums & (groups == groups[candidate])
-        own[candidate] = False
-        if _named_total(key) and not sums[candidate] and own.any():
-            sums[candidate] = _never_below(value[candidate], value[own])
+    groups: dict[str | None, _Added] = {}
+    for number in np.argsort(means, kind="stable").tolist():
+        around = [groups.setdefault(name, _Added(value.shape[1])) for name in (_group(grid.keys[number]), None)]
+        if any(added.equals(filled[number], finite[number], rounding) for added in around):
+            sums[number] = True
+            continue
+        for added in around:
+            added.add(filled[number], finite[number])
+    for number, key in enumerate(grid.keys):
+        if _named_total(key) and not sums[number]:
+            own = [_group(other) == _group(key) for other in grid.keys] & ~sums
+            own[number] = False
+            sums[number] = _never_below(value[number], value[own], rounding)
     return sums
+
+
+class _Added:
+    """What the smaller series of a group add up to."""
+
+    def __init__(self, intervals: int) -> None:
+        self._total = np.zeros(intervals)
+        self._seen = np.zeros(intervals, dtype=np.bool_)
+        self._series = 0
+        self._above_zero = 0
+
+    def add(self, filled: Floats, finite: NDArray[np.bool_]) -> None:
+        self._total += filled
+        self._seen |= finite
+        self._series += 1
+        self._above_zero += int(filled.sum() > 0)
+
+    def equals(self, whole: Floats, finite: NDArray[np.bool_], rounding: float) -> bool:
+        both = finite & self._seen
+        if self._above_zero < 2 or (self._total[both] > 0).sum() < _FEWEST_INTERVALS:
+            return False
+        slack = (self._series + 1) * rounding + _RELATIVE * whole[both]
+        return bool((np.abs(whole[both] - self._total[both]) <= slack).all())
 
 
 def _group(key: str) -> str:
@@ -53,24 +77,12 @@ def _named_total(key: str) -> bool:
     return re.split(r"[/:._ -]", key.casefold())[-1] == "total"
 
 
-def _equals(whole: Floats, parts: Floats) -> bool:
-    if len(parts) < 2 or (np.nansum(parts, axis=1) > 0).sum() < 2:
+def _never_below(whole: Floats, parts: Floats, rounding: float) -> bool:
+    if len(parts) == 0:
         return False
     both = np.isfinite(whole) & np.isfinite(parts).any(axis=0)
-    added = np.nansum(parts[:, both], axis=0)
-    if (added > 0).sum() < _FEWEST_INTERVALS:
-        return False
-    return bool((np.abs(whole[both] - added) <= _tolerance(whole[both], parts)).all())
-
-
-def _never_below(whole: Floats, parts: Floats) -> bool:
-    both = np.isfinite(whole) & np.isfinite(parts).any(axis=0)
-    added = np.nansum(parts[:, both], axis=0)
-    return bool(both.any() and (whole[both] >= added - _tolerance(whole[both], parts)).all())
-
-
-def _tolerance(whole: Floats, parts: Floats) -> Floats:
-    return (len(parts) + 1) * 0.5 * 10.0 ** -_decimals(parts) + _RELATIVE * np.abs(whole)
+    slack = (len(parts) + 1) * rounding + _RELATIVE * np.abs(whole[both])
+    return bool(both.any() and (whole[both] >= np.nansum(parts[:, both], axis=0) - slack).all())
 
 
 def _decimals(values: Floats) -> int:
