@@ -130,6 +130,22 @@ def test_shortest_of_two_queues_has_its_known_probability_of_waiting() -> None:
     assert agrees(seen.wait_s > 0.0, float(weights[1:, 1:].sum()))
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_whoever_waits_counts_as_load_until_giving_up(seed: int) -> None:
+    # Two single slots are taken until 10. The third request waits at one of them until 6, so the fourth goes to the
+    # other, where it waits until 9; at 7 the third's replica is the less loaded one.
+    requests = Requests(
+        arrival_s=np.array([0.0, 0.0, 1.0, 2.0, 7.0]),
+        service_s=np.full(5, 10.0),
+        patience_s=np.array([99.0, 99.0, 5.0, 7.0, 99.0]),
+    )
+    rng = np.random.default_rng(seed)
+    seen = replay(requests, Capacity.steady(2), balancing=Balancing.LEAST_LOADED, rng=rng)
+    assert seen.place[2] != seen.place[3]
+    assert seen.place[4] == seen.place[2]
+    assert seen.wait_s.tolist() == [0.0, 0.0, 5.0, 7.0, 3.0]
+
+
 def test_the_same_seed_gives_the_same_waits() -> None:
     requests = stream(14.0, 5_000, seed=1)
     for balancing in (Balancing.LEAST_LOADED, Balancing.RANDOM):
