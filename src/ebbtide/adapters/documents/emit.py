@@ -10,9 +10,10 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
-WIDTH = 120
+WIDTH = 150  # a dated window with all its days still fits
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9/_.+-]*|[0-9]+(\.[0-9]+)?(ms|[dhms])([0-9]+(ms|[hms]))*")
 _TAKEN = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})  # words to YAML 1.1
 _UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
@@ -52,6 +53,7 @@ def number_text(value: float) -> str:
     return f"{value:.15f}".rstrip("0").rstrip(".") if "e" in text else text
 
 
+@lru_cache(maxsize=65_536, typed=True)  # columns repeat their numbers of three digits; typed: True is not 1
 def scalar(value: Any) -> str:
     """One value on its own.
 
@@ -79,7 +81,7 @@ def flow(value: Any, *, tight: bool = False) -> str:
     >>> flow({"name": "chat", "replicas": [1, 2]})
     '{name: chat, replicas: [1, 2]}'
     """
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):  # plain values only: an abstract Mapping would cost a second per million numbers
         return "{" + ", ".join(f"{key}: {flow(item, tight=tight)}" for key, item in value.items()) + "}"
     if isinstance(value, (list, tuple)):
         return "[" + ("," if tight else ", ").join(flow(item, tight=tight) for item in value) + "]"

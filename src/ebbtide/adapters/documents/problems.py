@@ -143,8 +143,10 @@ def duplicate_problems(tree: Tree) -> list[Problem]:
 
 
 def validation_problems(error: ValidationError, model: type[DocumentModel]) -> list[Problem]:
-    """pydantic's findings on a document of a model."""
-    return [_problem(details, model) for details in error.errors(include_url=False)]
+    """pydantic's findings on a document of a model; a required field that was misspelt is said once, as misspelt."""
+    problems = [_problem(details, model) for details in error.errors(include_url=False)]
+    misspelt = {(*problem.path[:-1], problem.nearest) for problem in problems if problem.kind == "unknown_field"}
+    return [problem for problem in problems if problem.kind != "missing_field" or problem.path not in misspelt]
 
 
 def _problem(details: ErrorDetails, model: type[DocumentModel]) -> Problem:

@@ -31,6 +31,7 @@ from ebbtide.errors import DocumentError, InputError, Place
 from ebbtide.fleet.schedule import Explanation, Schedule
 
 ALL_INSIDE_BYTES = 200_000  # up to here a person can still read the whole document
+_MOST_INSIDE = 3_200  # workloads × windows: 21 columns of 3 characters each are beyond 200 kB in any case
 MOST_BYTES = 1_400_000  # an API server took 1.4 MB and refused 1.6
 MOST_COLUMNS_BYTES = 200_000_000  # unzipped: 2,000 workloads × 336 windows × 17 columns are 70 MB
 _OPEN = frozenset({"spec", "explanation", "provenance"})
@@ -59,8 +60,10 @@ def schedule_outputs(path: Path | str, schedule: Schedule, explanation: Explanat
     if explanation is not None:
         plain["explanation"] = {**explanation_plain(explanation), "workloads": reasons}
     mark = _mark(schedule, explanation)
-    outputs: tuple[Output, ...] = (Output(path=path, content=_text(mark, plain)),)
-    if len(outputs[0].content) > ALL_INSIDE_BYTES:
+    outputs: tuple[Output, ...] = ()
+    if len(reasons) * len(schedule.windows) <= _MOST_INSIDE:
+        outputs = (Output(path=path, content=_text(mark, plain)),)
+    if not outputs or len(outputs[0].content) > ALL_INSIDE_BYTES:
         outputs = _apart(path, mark, plain, reasons)
     _check_size(outputs[0])
     for output in outputs:
