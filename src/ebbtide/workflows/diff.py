@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ebbtide.fleet.horizon import WEEK, Window, clock
 from ebbtide.fleet.schedule import Schedule
-from ebbtide.workflows.windows import week_minutes
+from ebbtide.workflows.windows import week_minutes, window_minutes
 
 
 class How(StrEnum):
@@ -225,9 +225,17 @@ def _step(name: str, old: object | None, new: object | None, before: int | None,
 def _changed_workloads(
     old: Schedule, new: Schedule, before: dict[tuple[object, ...], int], after: dict[tuple[object, ...], int]
 ) -> set[str]:
-    """Workloads whose replicas differ at any minute of the week, or in a dated window that both have."""
-    pairs = set(zip(week_minutes(old), week_minutes(new), strict=True))
+    """Workloads whose replicas differ at any minute of the week, or on the dates of a dated window."""
+    old_week, new_week = week_minutes(old), week_minutes(new)
+    pairs = set(zip(old_week, new_week, strict=True))
     pairs |= {(before[key], after[key]) for key in before if key in after}
+    # A dated window that only one of them has stands against what the other does in the same hours.
+    for key, index in before.items():
+        if old.windows[index].valid_from is not None and key not in after:
+            pairs |= {(index, new_week[minute]) for minute in window_minutes(old.windows[index])}
+    for key, index in after.items():
+        if new.windows[index].valid_from is not None and key not in before:
+            pairs |= {(old_week[minute], index) for minute in window_minutes(new.windows[index])}
     olds = {column.name: column.replicas for column in old.workloads}
     news = {column.name: column.replicas for column in new.workloads}
     both = olds.keys() & news.keys()

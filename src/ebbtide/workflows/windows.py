@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from ebbtide.errors import InputError
 from ebbtide.fleet.horizon import DAY_MINUTES, WEEK, Weekday, Window, minute_of
 from ebbtide.fleet.schedule import Schedule
 
+_WEEK_MINUTES = DAY_MINUTES * len(WEEK)
 _TIME = re.compile(r"(?:(?P<day>[A-Za-z]{3,9})\s+)?(?P<hour>[01]?[0-9]|2[0-3]):(?P<minute>[0-5][0-9])")
 
 
@@ -66,15 +67,25 @@ def covers(window: Window, minute: int) -> bool:
 
 def week_minutes(schedule: Schedule) -> list[int | None]:
     """The number of the undated window at every minute of the week, Monday 00:00 first; None where there is none."""
-    held: list[int | None] = [None] * (DAY_MINUTES * len(WEEK))
+    held: list[int | None] = [None] * _WEEK_MINUTES
     for index, window in enumerate(schedule.windows):
-        if window.valid_from is not None:
-            continue
-        for day in window.days:
-            first = WEEK.index(day) * DAY_MINUTES + minute_of(window.start)
-            for minute in range(first, first + round(window.nominal_hours * 60)):
-                held[minute % len(held)] = index
+        if window.valid_from is None:
+            for minute in window_minutes(window):
+                held[minute] = index
     return held
+
+
+def window_minutes(window: Window) -> Iterator[int]:
+    """The minutes of the week, Monday 00:00 being 0, at which a window runs.
+
+    >>> from whenever import Time
+    >>> list(window_minutes(Window(name="w", days=WEEK[6:], start=Time(23, 59), end=Time(0, 1))))
+    [10079, 0]
+    """
+    for day in window.days:
+        first = WEEK.index(day) * DAY_MINUTES + minute_of(window.start)
+        for minute in range(first, first + round(window.nominal_hours * 60)):
+            yield minute % _WEEK_MINUTES
 
 
 def named_workload(name: str, known: Iterable[str]) -> str:
