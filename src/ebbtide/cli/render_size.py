@@ -1,0 +1,96 @@
+"""The calculator's answer as a small table, and as the object of ``--json``."""
+
+from __future__ import annotations
+
+import math
+
+from ebbtide.adapters.report.figures import figure, whole
+from ebbtide.cli.columns import Column, lines_of
+from ebbtide.queueing.calculator import SizeAnswer
+
+
+def size_text(answer: SizeAnswer) -> str:
+    """One column of numbers, or three where the least servers were asked for: one fewer, the least, one more."""
+    named = [("one fewer", answer.one_fewer), ("least", answer), ("one more", answer.one_more)]
+    asked = answer.one_fewer is not None or answer.one_more is not None
+    shown = [(name, each) for name, each in named if each is not None] if asked else [("", answer)]
+    labels = tuple(label for label, _ in _lines(answer))
+    columns = [Column(heading="", cells=labels, gap=0, left=True)]
+    columns += [Column(heading=name, cells=tuple(text for _, text in _lines(each)), gap=2) for name, each in shown]
+    lines = lines_of(columns)
+    return "\n".join(lines if asked else lines[1:]) + "\n"
+
+
+def size_json(answer: SizeAnswer) -> dict[str, object]:
+    """Snake case with units; a wait without end is null beside ``is_stable`` false, for JSON knows no infinity.
+
+    ``log_probability_of_waiting`` stands beside a probability below 1e-300; ``attainment``, ``one_fewer`` and
+    ``one_more`` are there where a target was asked for.
+    """
+    log, attained = answer.log_probability_of_waiting, answer.attainment
+    waits = {f"{share:g}": _finite(seconds) for share, seconds in answer.wait_percentiles_s.items()}
+    return {
+        "servers": answer.servers,
+        "offered_load": answer.offered_load,
+        "utilisation": answer.utilisation,
+        "is_stable": answer.is_stable,
+        "probability_of_waiting": answer.probability_of_waiting,
+        **({} if log is None else {"log_probability_of_waiting": log}),
+        "mean_wait_s": _finite(answer.mean_wait_s),
+        "wait_percentiles_s": waits,
+        "throughput_rps": answer.throughput_rps,
+        "abandonment": answer.abandonment,
+        **({} if attained is None else {"attainment": attained}),
+        **({} if answer.one_fewer is None else {"one_fewer": size_json(answer.one_fewer)}),
+        **({} if answer.one_more is None else {"one_more": size_json(answer.one_more)}),
+    }
+
+
+def _finite(seconds: float) -> float | None:
+    return seconds if math.isfinite(seconds) else None
+
+
+def _lines(answer: SizeAnswer) -> list[tuple[str, str]]:
+    waits = [(f"P{share * 100:g} wait", _wait(seconds)) for share, seconds in answer.wait_percentiles_s.items()]
+    return [
+        ("servers", whole(answer.servers)),
+        ("offered load, erlangs", figure(answer.offered_load)),
+        ("utilisation", _share(answer.utilisation)),
+        ("probability of waiting", _probability(answer)),
+        ("mean wait", _wait(answer.mean_wait_s)),
+        *waits,
+        ("served, requests a second", figure(answer.throughput_rps)),
+        ("give up", _share(answer.abandonment)),
+        *([] if answer.attainment is None else [("within the target", _share(answer.attainment))]),
+    ]
+
+
+def _probability(answer: SizeAnswer) -> str:
+    """Three digits; a probability below what doubles hold, as a power of ten."""
+    log = answer.log_probability_of_waiting
+    return figure(answer.probability_of_waiting) if log is None else f"10^{log / math.log(10.0):,.0f}"
+
+
+def _share(share: float) -> str:
+    """In percent with two decimals, rounded down, so that a share below a target never reads as the target.
+
+    >>> _share(0.949999), _share(0.95), _share(1.0)
+    ('94.99 %', '95.00 %', '100.00 %')
+    """
+    # Half a unit of the fifteenth digit up: 0.95 × 10,000 may lie just below 9,500 in doubles.
+    return f"{math.floor(share * 1e4 * (1 + 5e-16)) / 100:,.2f} %"
+
+
+def _wait(seconds: float) -> str:
+    """Three digits, in the largest unit that leaves whole digits before the point.
+
+    >>> _wait(1.651), _wait(0.0123), _wait(0.0), _wait(3e-9), _wait(math.inf)
+    ('1.65 s', '12.3 ms', '0 s', '<1 us', 'unstable')
+    """
+    if not math.isfinite(seconds):
+        return "unstable"
+    if seconds == 0 or seconds >= 1:
+        return f"{figure(seconds)} s"
+    if seconds >= 1e-3:
+        return f"{figure(seconds * 1e3)} ms"
+    return f"{figure(seconds * 1e6)} us" if seconds >= 1e-6 else "<1 us"
