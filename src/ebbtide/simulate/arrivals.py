@@ -4,7 +4,8 @@ Streams are renewal processes in *operational time*: one unit passes per expecte
 rate and stands still where the rate is 0. Exponential gaps make the Poisson process with that rate; gamma gaps of
 squared coefficient of variation (SCV) c² make inter-arrival times of that SCV within an interval. Every run of
 intervals with one SCV begins in equilibrium (the first gap is a length-biased gap times a uniform share of it), so the
-expected number of requests is Σ rate × length exactly, whatever the SCV (the equilibrium renewal process: Cox 1962, Renewal Theory).
+expected number of requests is Σ rate × length exactly, whatever the SCV (the equilibrium renewal process: Cox 1962,
+Renewal Theory).
 
 All randomness comes from the generator passed in: same seed, same stream, on one version of numpy.
 """
