@@ -166,6 +166,18 @@ def test_without_script_all_numbers_are_there(open_report: Opener, day_plan: Rep
     assert "production 200 GPUs" in (page.locator("svg.tide.wide rect.window title").nth(3).text_content() or "")
 
 
+def test_on_paper_everything_is_open_light_and_no_wider_than_the_sheet(
+    open_report: Opener, day_plan: ReportInput
+) -> None:
+    opened = open_report(day_plan, width=718, scheme="dark")
+    opened.page.emulate_media(media="print", color_scheme="dark")
+    opened.page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert opened.overflow() <= 0
+    assert opened.page.locator("details[open]").count() == 6
+    ink = opened.page.evaluate("getComputedStyle(document.querySelector('h1')).color")
+    assert ink == "rgb(26, 32, 39)"
+
+
 def test_a_week_of_hours_sixty_workloads_and_three_pools(open_report: Opener, week_plan: ReportInput) -> None:
     """The areas hold there too; on a phone wide tables scroll in their own boxes, the page does not."""
     opened = open_report(week_plan)
