@@ -12,7 +12,8 @@ from whenever import OffsetDateTime, Time, hours
 from ebbtide.adapters.documents.schedule import write_schedule
 from ebbtide.cli.render_diff import diff_text
 from ebbtide.fleet.schedule import Explanation, Schedule
-from ebbtide.workflows.diff import Step, diff, diff_schedules
+from ebbtide.workflows.changes import Step
+from ebbtide.workflows.diff import diff, diff_schedules
 
 
 @pytest.fixture

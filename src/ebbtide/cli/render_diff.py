@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from ebbtide.cli.columns import WIDTH
 from ebbtide.cli.windows import hours_label
 from ebbtide.units import format_duration
-from ebbtide.workflows.diff import Changes, FieldChange, How, PoolChange, Step, Totals, WindowChange, WorkloadChange
+from ebbtide.workflows.changes import Changes, FieldChange, How, PoolChange, Step, Totals, WindowChange, WorkloadChange
 
 _SIGNS = {How.CHANGED: "~", How.ADDED: "+", How.REMOVED: "-"}
 

@@ -278,7 +278,7 @@ EDITS: list[tuple[Callable[[str], str], str, str]] = [
     (lambda text: text.replace('end: "02:00"', 'end: "03:00"'), "window_overlap", "windows[all-0200]"),
     (lambda text: text.replace("all-0200", "all-0000"), "duplicate_name", "windows[all-0000].name"),
     (lambda text: text.replace("name: agents", "name: chat"), "duplicate_name", "workloads[chat].name"),
-    (lambda text: text.replace("sha256:4b", "sha256:4"), "string_pattern_mismatch", "fleet.digest"),
+    (lambda text: text.replace("sha256:4b", "sha256:4"), "bad_form", "fleet.digest"),
     (lambda text: text.replace("+08:00\"\n  windows", "\"\n  windows"), "bad_instant", "validUntil"),
     (lambda text: text.replace("holdsRps", "holdsRsp", 1), "unknown_field", "workloads[chat].holdsRsp"),
     (lambda text: text.replace("kind: Schedule", "kind: Fleet"), "wrong_kind", "kind"),

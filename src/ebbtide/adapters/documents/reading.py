@@ -10,13 +10,13 @@ from pydantic import ValidationError
 
 from ebbtide.adapters.documents import yaml_text
 from ebbtide.adapters.documents.files import read_bytes
+from ebbtide.adapters.documents.findings import validation_problems
 from ebbtide.adapters.documents.model import API_VERSION, Document, aliases
 from ebbtide.adapters.documents.problems import (
     Problem,
     document_errors,
     duplicate_problems,
     nearest,
-    validation_problems,
 )
 from ebbtide.adapters.documents.quantities import shown
 from ebbtide.errors import DocumentError, Place

@@ -15,7 +15,8 @@ from pydantic import ValidationError
 
 from ebbtide.adapters.documents.emit import block
 from ebbtide.adapters.documents.files import MARK, Output, is_ours, read_bytes, refuse_foreign, write_together
-from ebbtide.adapters.documents.problems import document_errors, raise_errors, validation_problems
+from ebbtide.adapters.documents.findings import validation_problems
+from ebbtide.adapters.documents.problems import document_errors, raise_errors
 from ebbtide.adapters.documents.reading import Read, read_document
 from ebbtide.adapters.documents.schedule_models import (
     ColumnsFileSpec,
