@@ -68,7 +68,7 @@ def services() -> dict[str, Series]:
 
 
 def other_services() -> dict[str, Series]:
-    """The other nine of the same files, scaled alike, as Poisson streams: their burstiness is not in this repository."""
+    """The other nine of the same files, scaled alike, as Poisson streams: their SCV is not in this repository."""
     poisson = np.ones(1)
     return {key: scaled(one, poisson) for key, one in sorted(traces().items()) if key not in KEYS}
 

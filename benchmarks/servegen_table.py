@@ -31,9 +31,9 @@ as a gap between two arrivals; elsewhere in the study they take the service's me
 are.
 """
 
-OTHERS = """They had no part in choosing the rule, and are wilder: what a static peak needs is five times their mean. Their
-measured burstiness is not in this repository, so they are planned and simulated as Poisson streams. Here tuning to what
-static holds buys almost nothing; a smaller wish does.
+OTHERS = """They had no part in choosing the rule, and are wilder: what a static peak needs is five times their mean.
+Their measured burstiness is not in this repository, so they are planned and simulated as Poisson streams. Here tuning
+to what static holds buys almost nothing; a smaller wish does.
 """
 
 

@@ -41,14 +41,16 @@ class Tuning:
     assumed: bool
 
     def __str__(self) -> str:
-        """For the schedule's provenance."""
-        kinds = sorted({str(margin) for margin in self.margins.values()})
-        text = kinds[0] if len(kinds) == 1 else f"{kinds[0]} to {kinds[-1]}, by workload"
-        return (
-            f"{text} (assumed: {self.trials} trials)"
-            if self.assumed
-            else f"{text} (held {self.held_share:.1%} of {self.trials})"
-        )
+        """For the schedule's provenance.
+
+        >>> margins = {"chat": Margin(factor=1.5), "agents": Margin(neighbour_s=1800, factor=1.05)}
+        >>> str(Tuning(margins=margins, trials=264, held_share=0.981, held_shares={}, assumed=False))
+        '±0.5h × 1.05 to × 1.5, by workload (held 98.1% of 264)'
+        """
+        kinds = sorted(set(self.margins.values()), key=lambda margin: (margin.factor, margin.neighbour_s))
+        text = str(kinds[0]) if len(kinds) == 1 else f"{kinds[0]} to {kinds[-1]}, by workload"
+        basis = f"assumed: {self.trials} trials" if self.assumed else f"held {self.held_share:.1%} of {self.trials}"
+        return f"{text} ({basis})"
 
 
 def supported_confidence(days: int) -> float:

@@ -49,7 +49,8 @@ def past_scenarios(
 
     The rules and errors are those of ``window_demand``, which adds burstiness, service and the margin's factor.
     """
-    past = _past(window, (series.start_s, series.interval_s, len(series.seen)), time_zone, exceptions, workload)
+    grid = (series.start_s, series.interval_s, len(series.seen))
+    past = _past(window, grid, time_zone, exceptions, workload if exceptions else "")
     own = _seen(series, past, 0)
     if not len(own.instance):
         raise _no_past_days(series, window, time_zone, workload)
