@@ -62,8 +62,8 @@ def write(path: Path, rows: list[tuple[str, int, float]], form: str) -> None:
     if form == "parquet":
         con.sql("select workload, to_timestamp(second) as ts, rate from log").write_parquet(str(path))
     elif form == "iso":
-        con.sql("select workload, strftime(to_timestamp(second), '%Y-%m-%dT%H:%M:%SZ') as time, rate from log").write_csv(
-            str(path)
-        )
+        con.sql(
+            "select workload, strftime(to_timestamp(second), '%Y-%m-%dT%H:%M:%SZ') as time, rate from log"
+        ).write_csv(str(path))
     else:
         con.sql("select workload, second as ts, rate from log").write_csv(str(path))

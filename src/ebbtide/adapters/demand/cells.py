@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     import pyarrow
 
 
+# Beyond, a number is a mistake, and its square would leave the range of a float. (NaN compares as larger in SQL.)
+LARGEST_NUMBER = 1e15
+
+
 def key_column(opened: OpenTable, roles: Roles) -> ir.Value:
     """The workload's key as text; without such a column the path of the row's file, or the table's name."""
     import ibis

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ebbtide.adapters.demand.cells import floats_of, key_column, keys_of, micros_of, number_columns
+from ebbtide.adapters.demand.cells import LARGEST_NUMBER, floats_of, key_column, keys_of, micros_of, number_columns
 from ebbtide.adapters.demand.columns import Roles
 from ebbtide.adapters.demand.grid import Grid, grid_at, midnight_s
 from ebbtide.adapters.demand.log_times import LogTimes, complain_of_cell, log_times, outside_range
@@ -60,6 +60,7 @@ def aggregation(opened: OpenTable, roles: Roles, times: LogTimes) -> ir.Table:
     columns: dict[str, ir.Value] = {"key": key_column(opened, roles), "at": times.at, "bucket": times.bucket}
     if roles.service_time is not None:
         columns |= number_columns(opened, roles.service_time, "service")
+        columns["service"] = (columns["service"].abs() < LARGEST_NUMBER).ifelse(columns["service"], None)
     log = opened.table.select(**columns)
     before = log.at.lag().over(group_by=[log.key, log.bucket], order_by=log.at)
     gap_us = log.at.delta(before, unit="microsecond") if times.is_timestamp else log.at - before
@@ -151,15 +152,8 @@ def _whole(grid: Grid, head_is_cut: bool, tail_is_cut: bool) -> Grid:
 def _check_service(opened: OpenTable, column: str, fetched: pyarrow.Table) -> None:
     cell = number_columns(opened, column, "n")
     number, given = cell["n"], cell["n_given"]
-    if floats_of(fetched, "unread").sum() or np.isinf(floats_of(fetched, "service_mean")).any() or _has_nan(fetched):
-        bad = given & (number.isnull() | number.isnan() | number.isinf())
+    if floats_of(fetched, "unread").sum():
+        bad = given & (number.isnull() | (number.abs() >= LARGEST_NUMBER))
         complain_of_cell(opened, column, bad, "bad_number", "is no finite number", "leave such cells empty")
     if (floats_of(fetched, "service_lowest") < 0).any():
         complain_of_cell(opened, column, number < 0, "negative", "is below zero", "a service time is 0 or more")
-
-
-def _has_nan(fetched: pyarrow.Table) -> bool:
-    """A NaN among the numbers makes their mean NaN; a group without numbers has a null mean instead."""
-    import pyarrow.compute as pc
-
-    return bool(pc.any(pc.fill_null(pc.is_nan(fetched["service_mean"]), False)).as_py() or False)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NoReturn
 import numpy as np
 
 from ebbtide.adapters.demand.cells import (
+    LARGEST_NUMBER,
     cell_text,
     flags_of,
     floats_of,
@@ -98,7 +99,7 @@ def _times(opened: OpenTable, roles: Roles, fetched: pyarrow.Table) -> Times:
 
 def _checked(opened: OpenTable, fetched: pyarrow.Table, name: str, column: str) -> Floats:
     numbers = floats_of(fetched, name)
-    bad = flags_of(fetched, f"{name}_given") & ~np.isfinite(numbers)
+    bad = flags_of(fetched, f"{name}_given") & ~(np.abs(numbers) < LARGEST_NUMBER)
     if bad.any():
         _complain_of_number(opened, column, int(np.argmax(bad)), "bad_number", "is no finite number")
     if (below := numbers < 0).any():
