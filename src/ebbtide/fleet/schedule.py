@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from whenever import OffsetDateTime
@@ -164,7 +165,7 @@ class Explanation:
     gpu_hours_per_day: GpuHours
     bound: Bound
     shortages: tuple[Shortage, ...]
-    reasons: dict[str, tuple[WorkloadReason, ...]]
+    reasons: Mapping[str, tuple[WorkloadReason, ...]]
     warnings: tuple[str, ...] = field(default=())
     facts: dict[str, WorkloadFacts] = field(default_factory=dict)
 

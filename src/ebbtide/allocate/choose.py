@@ -1,0 +1,242 @@
+"""Windows that are ebbtide's to choose: at most so many, none shorter than so long, so that the plan costs least.
+
+Where the joint node counts of all pools are few enough the search over boundaries is exact (``boundaries``). Larger
+fleets start from the best cut without moves and improve it one boundary at a time, each try with its exact cycle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from ebbtide.allocate.boundaries import DayArcs, States, choose_daily, choose_weekly, work
+from ebbtide.allocate.candidates import PatternGrid, pattern_grids
+from ebbtide.allocate.cycle import TIE_SHARE, CycleProblem, solve_cycle
+from ebbtide.allocate.moves import Timeline, move_cost_usd, timeline_of
+from ebbtide.allocate.pool_window import pool_windows
+from ebbtide.fleet.demand import Floats
+from ebbtide.fleet.fleet import Fleet
+from ebbtide.fleet.horizon import DatedException, DayPattern, Window
+from ebbtide.fleet.planned import WindowDemand
+from ebbtide.fleet.pool import Pool
+
+Cut = tuple[tuple[int, int], ...]  # a pattern's windows, (start, length) on its grid
+
+EXACT_WORK = 2_000_000_000  # steps of the exact search's bounds, some seconds; above it the search is local
+EXACT_CELLS = 30_000_000  # candidate windows × joint states, 240 MB
+_ROUNDS = 20
+
+
+class DemandOf(Protocol):
+    """Planned demand of a workload in a window, from the past of the window's days.
+
+    For a dated window: an undated one with the days that speak for it, and the exception that it is planned for.
+    """
+
+    def __call__(self, workload: str, window: Window, exception: DatedException | None, /) -> WindowDemand: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """The patterns with their windows, and what the finest grid would cost: every base interval a window of its own."""
+
+    patterns: tuple[DayPattern, ...]
+    finest_usd: float
+
+    def few_windows(self, objective_usd: float) -> float:
+        """The price of few windows: the objective over the finest grid's, minus 1; 0 where that costs nothing."""
+        return objective_usd / self.finest_usd - 1.0 if self.finest_usd > 0.0 else 0.0
+
+
+def chosen_patterns(fleet: Fleet, demand_of: DemandOf, progress: Callable[[str, int, int], None]) -> Chosen | None:
+    """The fleet's patterns, those to choose with their windows; None where all are given."""
+    if all(pattern.choose is None for pattern in fleet.patterns):
+        return None
+    grids = pattern_grids(fleet.patterns)
+    search = _Search(grids, _candidate_costs(fleet, grids, demand_of, progress))
+    cuts = search.cuts()
+    return Chosen(
+        patterns=tuple(
+            grid.pattern if grid.pattern.choose is None else grid.with_starts(cut)
+            for grid, cut in zip(grids, cuts, strict=True)
+        ),
+        finest_usd=search.value([tuple((i, 1) for i in range(len(grid.marks))) for grid in grids], finest=True)[1],
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _PoolCosts:
+    """USD per occurrence of every candidate with 0 … M nodes, [candidates, M + 1], and their shortage."""
+
+    costs_usd: Floats
+    shortage: Floats
+    move_usd: float
+    node_usd_per_h: float
+
+
+def _candidate_costs(
+    fleet: Fleet, grids: Sequence[PatternGrid], demand_of: DemandOf, progress: Callable[[str, int, int], None]
+) -> list[_PoolCosts]:
+    windows = [window for grid in grids for window in grid.windows]
+    costs = []
+    pools = [pool for pool in fleet.pools if fleet.workloads_of(pool.name)]
+    for done, pool in enumerate(pools):
+        progress("choosing windows", done, len(pools))
+        workloads = fleet.workloads_of(pool.name)
+        demand = [[demand_of(one.name, window, None) for window in windows] for one in workloads]
+        costs.append(_pool_costs(fleet, pool, windows, demand))
+    progress("choosing windows", len(pools), len(pools))
+    return costs
+
+
+def _pool_costs(
+    fleet: Fleet, pool: Pool, windows: Sequence[Window], demand: Sequence[Sequence[WindowDemand]]
+) -> _PoolCosts:
+    hours = np.array([window.nominal_hours for window in windows])
+    found = pool_windows(
+        pool,
+        fleet.workloads_of(pool.name),
+        demand,
+        hours=hours,
+        research=fleet.research,
+        confidence=fleet.confidence,
+    )
+    node_usd_per_h = pool.gpus_per_node * fleet.research.value_usd_per_gpu_h
+    waiting = np.array([window.cost_usd_per_h for window in found])
+    costs = hours[:, None] * (waiting + node_usd_per_h * np.arange(pool.max_production_nodes + 1))
+    costs[:, : pool.min_production_nodes] = np.inf
+    return _PoolCosts(
+        costs_usd=costs,
+        shortage=np.array([window.shortage for window in found]),
+        move_usd=move_cost_usd(pool, fleet.research),
+        node_usd_per_h=node_usd_per_h,
+    )
+
+
+class _Search:
+    """The choice over all patterns and pools. ``value`` is a cut's shortage and objective, USD per cycle."""
+
+    def __init__(self, grids: Sequence[PatternGrid], pools: Sequence[_PoolCosts]) -> None:
+        self.grids, self.pools = grids, pools
+        self.offsets = np.cumsum([0, *(len(grid.windows) for grid in grids)])[:-1].tolist()
+        self.shortage = np.sum([pool.shortage for pool in pools], axis=0)  # windows join all pools
+        self.known: dict[tuple[Cut, ...], tuple[float, float]] = {}
+
+    def cuts(self) -> list[Cut]:
+        """The best windows of every pattern."""
+        return self._exact() or self._local()
+
+    def value(self, cuts: Sequence[Cut], *, finest: bool = False) -> tuple[float, float]:
+        """Least shortage and least objective with these windows; a shortage is rounded so that ties are seen."""
+        windows, rows = [], []
+        for grid, offset, cut in zip(self.grids, self.offsets, cuts, strict=True):
+            for start, length in cut:
+                row = grid.finest[start] if finest else int(grid.rows[start, length])
+                windows.append(grid.windows[row])
+                rows.append(offset + row)
+        timeline = timeline_of(windows)
+        times = np.array(timeline.occurrences)
+        shortage = float(f"{float(times @ self.shortage[rows]):.9g}")
+        return shortage, sum(self._objective(pool, timeline, times, rows) for pool in self.pools)
+
+    @staticmethod
+    def _objective(pool: _PoolCosts, timeline: Timeline, times: Floats, rows: Sequence[int]) -> float:
+        costs = pool.costs_usd[rows] * times[:, None]
+        return solve_cycle(CycleProblem(timeline=timeline, costs_usd=costs, move_usd=pool.move_usd)).objective_usd
+
+    def _exact(self) -> list[Cut] | None:
+        """None where there are too many joint states."""
+        lows = [int(np.isfinite(pool.costs_usd).any(axis=0).argmax()) for pool in self.pools]
+        sizes = tuple(pool.costs_usd.shape[1] - low for pool, low in zip(self.pools, lows, strict=True))
+        states = States(sizes=sizes, move_usd=tuple(pool.move_usd for pool in self.pools))
+        if states.count * len(self.shortage) > EXACT_CELLS:
+            return None
+        joint = np.zeros((len(self.shortage), 1))
+        for pool, low in zip(self.pools, lows, strict=True):
+            joint = (joint[:, :, None] + self._tied(pool)[:, None, low:]).reshape(len(joint), -1)
+        days = self._days(joint)
+        if len(days) == 1:
+            steps = work(days[0], states)
+            if steps * days[0].base * 5 > EXACT_WORK:
+                return None
+            return [choose_daily(days[0], states, budget=2 * EXACT_WORK).windows]
+        if sum(work(day, states) for day in days) * states.count > EXACT_WORK or states.count**2 > EXACT_CELLS:
+            return None
+        found = choose_weekly(days, self._followed(), states)
+        return None if found is None else list(found)
+
+    def _tied(self, pool: _PoolCosts) -> Floats:
+        """Costs with fewer nodes, then fewer windows, winning ties."""
+        hours = np.array([window.nominal_hours for grid in self.grids for window in grid.windows])[:, None]
+        tie = TIE_SHARE * (pool.node_usd_per_h or 1.0)
+        tied: Floats = pool.costs_usd + tie * (hours * np.arange(pool.costs_usd.shape[1]) + 0.01)
+        return tied
+
+    def _days(self, joint: Floats) -> list[DayArcs]:
+        return [
+            DayArcs(
+                rows=grid.rows,
+                costs_usd=joint[offset : offset + len(grid.windows)],
+                shortage=self.shortage[offset : offset + len(grid.windows)],
+                at_most=grid.at_most,
+                days=len(grid.pattern.days) if len(self.grids) > 1 else 1,
+            )
+            for grid, offset in zip(self.grids, self.offsets, strict=True)
+        ]
+
+    def _followed(self) -> list[tuple[int, int, int]]:
+        """Which pattern's day follows which, and how often in a week."""
+        whole = [replace(grid.windows[0], days=grid.pattern.days, end=grid.windows[0].start) for grid in self.grids]
+        track = timeline_of(whole).track
+        pairs = list(zip(track, track[1:] + track[:1], strict=True))
+        return [(one, other, pairs.count((one, other))) for one, other in sorted(set(pairs))]
+
+    def _local(self) -> list[Cut]:
+        """From the best cut without moves, one boundary at a time."""
+        alone = States(sizes=(1,), move_usd=(0.0,))
+        cheapest = np.sum([self._tied(pool).min(axis=1, keepdims=True) for pool in self.pools], axis=0)
+        days = self._days(cheapest)
+        if len(days) == 1:
+            best: list[Cut] = [choose_daily(days[0], alone, budget=EXACT_WORK).windows]
+        else:
+            best = choose_weekly(days, [], alone) or []
+        for _ in range(_ROUNDS):
+            better = min(self._beside(best), key=self._known_value, default=best)
+            if self._known_value(better) >= self._known_value(best):
+                break
+            best = better
+        return best
+
+    def _known_value(self, cuts: Sequence[Cut]) -> tuple[float, float]:
+        key = tuple(cuts)
+        if key not in self.known:
+            self.known[key] = self.value(cuts)
+        return self.known[key]
+
+    def _beside(self, cuts: Sequence[Cut]) -> Iterator[list[Cut]]:
+        """Cuts with one boundary moved, added or taken away."""
+        for p, (grid, cut) in enumerate(zip(self.grids, cuts, strict=True)):
+            if grid.pattern.choose is not None:
+                for other in _neighbours(grid, cut, held=len(self.grids) > 1):
+                    yield [*cuts[:p], other, *cuts[p + 1 :]]
+
+
+def _neighbours(grid: PatternGrid, cut: Cut, *, held: bool) -> Iterator[Cut]:
+    """``held``: the day begins where it does."""
+    base = len(grid.marks)
+    starts = {start for start, _ in cut}
+    free = [start for start in sorted(starts) if not (held and start == 0)]
+    tries = [starts - {start} | {(start + by) % base} for start in free for by in (-2, -1, 1, 2)]
+    tries += [starts - {start} for start in free if len(starts) > 1]
+    tries += [starts | {start} for start in range(base) if start not in starts]
+    for each in tries:
+        ordered = sorted(each)
+        ends = [*ordered[1:], ordered[0] + base]
+        windows = tuple((start, end - start) for start, end in zip(ordered, ends, strict=True))
+        if len(windows) == 1 and not held:
+            windows = ((0, base),)  # a whole day is one candidate, wherever it begins
+        if len(windows) <= grid.at_most and all(grid.rows[window] >= 0 for window in windows):
+            yield windows

@@ -1,0 +1,240 @@
+"""From planned demand to a schedule: columns, hours, leads, shortages, dated and chosen windows, together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from whenever import Date, OffsetDateTime, Time
+
+from ebbtide.allocate.plan import least_gpus, plan, plan_fleet
+from ebbtide.fleet.fleet import Fleet
+from ebbtide.fleet.horizon import WEEK, Choose, DatedException, DayPattern, Weekday, Window, minute_of
+from ebbtide.fleet.planned import WindowDemand
+from ebbtide.fleet.pool import Pool, Research
+from ebbtide.fleet.schedule import Explanation, Provenance, Schedule
+from ebbtide.fleet.workload import Balancing, DemandRef, Service, Target, TargetKind, Workload
+
+AT = OffsetDateTime.parse_iso("2026-09-15T00:00:00+08:00")
+UNTIL = OffsetDateTime.parse_iso("2026-09-29T00:00:00+08:00")
+PROVENANCE = Provenance(
+    version="0", at=AT, forecaster="made", confidence=0.5, supported_confidence=0.5, margin="× 1", demand=()
+)
+STARTS = (Time(0), Time(8), Time(18))
+WEEKDAYS = DayPattern(days=WEEK[:5], starts=STARTS)
+WEEKEND = DayPattern(days=WEEK[5:], starts=(Time(0), Time(12)))
+
+
+def workload(name: str, gpus: int, **other: object) -> Workload:
+    made = Workload(
+        name=name,
+        demand=DemandRef(source="made", key=name),
+        pool="h100",
+        gpus_per_replica=gpus,
+        service=Service(time_s=10.0, scv=1.0),
+        targets=(Target(kind=TargetKind.WAIT, bound_s=5.0),),
+        balancing=Balancing.POOLED,
+    )
+    return replace(made, **other)  # type: ignore[arg-type]  # any field
+
+
+def fleet(*, nodes: int = 20, patterns: Sequence[DayPattern] = (), **other: object) -> Fleet:
+    made = Fleet(
+        name="made",
+        digest="sha256:1",
+        time_zone="Asia/Shanghai",
+        confidence=0.5,
+        patterns=tuple(patterns) or (DayPattern(days=WEEK, starts=STARTS),),
+        pools=(Pool(name="h100", gpus_per_node=8, nodes=nodes, reserved_nodes=2, moves_at_once=2),),
+        workloads=(workload("chat", 1), workload("agents", 2, startup_time_s=600.0)),
+        research=Research(value_usd_per_gpu_h=2.0, value_given=True),
+    )
+    return replace(made, **other)  # type: ignore[arg-type]  # any field
+
+
+class Wave:
+    """Demand by the hour: low at night, high in the afternoon, half at the weekend; exceptions by their factor."""
+
+    def __init__(self, peak_rps: float = 3.0) -> None:
+        self.peak_rps = peak_rps
+
+    def __call__(self, name: str, window: Window, exception: DatedException | None) -> WindowDemand:
+        first = minute_of(window.start) // 60
+        hours = np.arange(first, first + max(1, round(window.nominal_hours))) + 0.5
+        rates = self.peak_rps * (0.6 - 0.4 * np.cos((hours - 3.0) / 24.0 * 2 * np.pi))
+        if not set(window.days) & set(WEEK[:5]):
+            rates = rates / 2.0
+        factor = 1.0 if exception is None else exception.demand_factor
+        rates = rates * factor * (1.0 if name == "chat" else 0.5)
+        ones = np.ones(len(rates))
+        return WindowDemand(
+            rates_rps=rates,
+            scv=ones,
+            offsets=np.array([0, len(rates)]),
+            day=np.zeros(1, dtype=np.int64),
+            days=1,
+            value_rates_rps=rates,
+            value_scv=ones,
+            service_time_s=10.0,
+            service_scv=1.0,
+        )
+
+
+def made_plan(of: Fleet, peak_rps: float = 3.0) -> tuple[Schedule, Explanation]:
+    return plan(of, Wave(peak_rps), at=AT, valid_until=UNTIL, provenance=PROVENANCE)
+
+
+def test_columns_fit_together() -> None:
+    schedule, explanation = made_plan(fleet())
+    pool = schedule.pools[0]
+    assert [window.name for window in schedule.windows] == ["all-0000", "all-0800", "all-1800"]
+    for k, production in enumerate(pool.production_nodes):
+        assert production + pool.ephemeral_nodes[k] == 18
+        assert pool.ephemeral_quota_gpus[k] == 8 * pool.ephemeral_nodes[k]
+        held = [column.replicas[k] for column in schedule.workloads]
+        assert held[0] + 2 * held[1] <= 8 * production
+    for column in schedule.workloads:
+        assert len(column.replicas) == len(column.holds_rps) == 3
+        asked = [Wave()(column.name, window, None).rates_rps.max() for window in schedule.windows]
+        assert all(held > 0.9 * rate for held, rate in zip(column.holds_rps, asked, strict=True))
+    assert not explanation.shortages
+    assert not explanation.warnings
+    assert explanation.bound.unit == "USD per cycle"
+    assert explanation.bound.gap == 0.0
+
+
+def test_gpu_hours_are_those_of_the_fleet() -> None:
+    schedule, explanation = made_plan(fleet())
+    hours, nodes = explanation.gpu_hours_per_day, schedule.pools[0].production_nodes
+    assert hours.production == pytest.approx(8 * sum(n * h for n, h in zip(nodes, (8, 10, 6), strict=True)))
+    ups = sum(max(0, nodes[k] - nodes[k - 1]) for k in range(3))
+    assert ups > 0
+    assert hours.moving == pytest.approx(ups * 1.5 * 8)
+    assert hours.production + hours.moving + hours.research == pytest.approx(20 * 8 * 24)
+    assert hours.freed == pytest.approx(hours.static_nodes * 8 * 24 - hours.production - hours.moving)
+
+
+def test_the_same_input_gives_the_same_schedule() -> None:
+    assert made_plan(fleet())[0] == made_plan(fleet())[0]
+
+
+def test_leads_begin_early_enough_for_moves_and_the_slowest_grower() -> None:
+    pool = made_plan(fleet())[0].pools[0]
+    for k in range(3):
+        reclaimed = pool.production_nodes[k] - pool.production_nodes[k - 1]
+        expected = math.ceil(reclaimed / 2) * 3600 + 600 if reclaimed > 0 else 0
+        assert pool.lead_s[k] == expected
+
+
+def test_a_short_fleet_answers_with_shortages() -> None:
+    _, explanation = made_plan(fleet(nodes=6), peak_rps=4.0)
+    assert explanation.shortages
+    for shortage in explanation.shortages:
+        assert shortage.attainment < shortage.required == 0.95
+        assert shortage.missing_gpus > 0
+        reason = explanation.reasons[shortage.workload][[0, 8, 18].index(int(shortage.window[-4:-2]))]
+        assert reason.bound == "shortage"
+        assert reason.given.attainment == pytest.approx(shortage.attainment)
+
+
+def test_work_that_is_not_served_waits_into_the_next_window_and_is_said() -> None:
+    _, explanation = made_plan(fleet(nodes=5), peak_rps=4.0)
+    assert any("wait over from the window before" in warning for warning in explanation.warnings)
+    assert list(explanation.warnings) == sorted(explanation.warnings)
+
+
+def test_a_week_of_two_patterns_is_planned_as_one_cycle() -> None:
+    schedule, explanation = made_plan(fleet(patterns=[WEEKDAYS, WEEKEND]))
+    nodes = schedule.pools[0].production_nodes
+    assert len(nodes) == 5
+    assert max(nodes[3:]) < max(nodes[:3])
+    assert explanation.bound.gap == 0.0
+    daily = 8 * (5 * sum(n * h for n, h in zip(nodes[:3], (8, 10, 6), strict=True)) + 2 * 12 * sum(nodes[3:])) / 7
+    assert explanation.gpu_hours_per_day.production == pytest.approx(daily)
+
+
+def test_dated_exceptions_get_windows_of_their_own() -> None:
+    launch = DatedException(name="launch", start=Date(2026, 9, 18), until=Date(2026, 9, 20), demand_factor=1.3)
+    holiday = DatedException(name="holiday", start=Date(2026, 9, 21), until=Date(2026, 9, 22), like=Weekday.SUN)
+    past = replace(launch, name="past", start=Date(2026, 9, 1), until=Date(2026, 9, 2))
+    later = replace(launch, name="later", start=Date(2026, 12, 1), until=Date(2026, 12, 2))
+    of = fleet(patterns=[WEEKDAYS, WEEKEND], exceptions=(launch, holiday, past, later))
+    schedule, explanation = made_plan(of)
+    plain, _ = made_plan(fleet(patterns=[WEEKDAYS, WEEKEND]))
+    dated = [window for window in schedule.windows if window.valid_from is not None]
+    assert schedule.windows[:5] == plain.windows
+    assert [window.name for window in dated] == [
+        "launch-fri-0000",
+        "launch-fri-0800",
+        "launch-fri-1800",
+        "launch-sat-0000",
+        "launch-sat-1200",
+        "holiday-0000",
+        "holiday-1200",
+    ]
+    assert {(window.valid_from, window.valid_until) for window in dated[:5]} == {(launch.start, launch.until)}
+    assert schedule.workloads[0].replicas[:5] == plain.workloads[0].replicas
+    assert schedule.workloads[0].replicas[6] > plain.workloads[0].replicas[1]
+    assert schedule.workloads[0].replicas[-2:] == plain.workloads[0].replicas[3:]
+    assert len(explanation.reasons["chat"]) == len(schedule.windows)
+
+
+def test_chosen_windows_keep_their_limits_and_cost_no_more_than_given_ones() -> None:
+    free = fleet(patterns=[DayPattern(days=WEEK, choose=Choose(at_most=3, shortest_s=7200.0))])
+    schedule, explanation = made_plan(free)
+    assert 1 <= len(schedule.windows) <= 3
+    assert all(window.nominal_hours >= 2 for window in schedule.windows)
+    _, given = made_plan(fleet())
+    assert explanation.bound.objective <= given.bound.objective * (1 + 1e-9)
+    assert explanation.bound.few_windows is not None
+    assert explanation.bound.few_windows >= -1e-9
+
+
+def test_chosen_windows_of_a_week_keep_given_patterns() -> None:
+    free = fleet(patterns=[DayPattern(days=WEEK[:5], choose=Choose(at_most=2, shortest_s=6 * 3600.0)), WEEKEND])
+    schedule, _ = made_plan(free)
+    weekend = [window for window in schedule.windows if window.days == WEEK[5:]]
+    assert [window.start for window in weekend] == [Time(0), Time(12)]
+    assert 1 <= len(schedule.windows) - 2 <= 2
+
+
+def test_local_search_is_near_the_exact_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    free = fleet(patterns=[DayPattern(days=WEEK, choose=Choose(at_most=4, shortest_s=7200.0))])
+    _, exact = made_plan(free)
+    monkeypatch.setattr("ebbtide.allocate.choose.EXACT_CELLS", 0)
+    _, local = made_plan(free)
+    assert exact.bound.objective <= local.bound.objective * (1 + 1e-9) <= exact.bound.objective * 1.02
+
+
+def test_the_fewest_nodes_are_just_enough() -> None:
+    of = fleet()
+    windows, (least,) = least_gpus(of, Wave())
+    assert len(windows) == 3
+    assert not least.unreachable
+    enough = fleet(nodes=least.nodes)
+    assert not made_plan(enough)[1].shortages
+    assert made_plan(fleet(nodes=least.nodes - 1))[1].shortages
+    assert least.gpus == 8 * least.nodes
+
+
+def test_a_target_beyond_the_users_maximum_is_named_unreachable() -> None:
+    of = fleet(workloads=(workload("chat", 1, max_replicas=3), workload("agents", 2)))
+    _, (least,) = least_gpus(of, Wave())
+    assert least.unreachable == ("chat",)
+
+
+def test_a_pool_without_workloads_stays_with_research() -> None:
+    spare = Pool(name="spare", gpus_per_node=4, nodes=3)
+    of = fleet(pools=(*fleet().pools, spare))
+    schedule, _ = made_plan(of)
+    assert schedule.pools[1].production_nodes == (0, 0, 0)
+    assert schedule.pools[1].ephemeral_nodes == (3, 3, 3)
+
+
+def test_minimum_production_nodes_never_leave() -> None:
+    pool = replace(fleet().pools[0], min_production_nodes=9)
+    whole = plan_fleet(fleet(pools=(pool,)), Wave(), at=AT, valid_until=UNTIL)
+    assert min(whole.cycle[0].nodes) >= 9
