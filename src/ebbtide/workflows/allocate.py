@@ -119,7 +119,7 @@ def _plan(document: FleetDocument, planned: Planned, stage: Stage) -> tuple[Sche
 def _provenance(fleet: Fleet, planned: Planned) -> Provenance:
     return Provenance(
         version=version("ebbtide"),
-        at=Instant.now().to_tz(fleet.time_zone).to_fixed_offset(),
+        at=Instant.now().round("second").to_tz(fleet.time_zone).to_fixed_offset(),
         forecaster="seasonal quantiles of past days",
         confidence=fleet.confidence,
         supported_confidence=supported_confidence(planned.fewest_days),

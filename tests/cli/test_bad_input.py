@@ -1,0 +1,107 @@
+"""Bad input: one clear line with file, line and field, exit code 2, and nothing written."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+# What is replaced in the small fleet, by what, the kind of error and a word that its message must hold.
+WRONG_FLEETS = [
+    ("reservedNodes: 2", "reservedNode: 2", "unknown_field", "reservedNodes"),
+    ("reservedNodes: 2", "reservedNodes: 13", "out_of_range", "13"),
+    ("name: chat,", "name: chat, demand: {key: chatt},", "no_demand", "chat"),
+    ("name: chat,", "name: chat, pool: a100,", "unknown_pool", "h100"),
+    ("name: chat,", "name: chat, minReplicas: 5, maxReplicas: 4,", "above", "maxReplicas"),
+    ("gpusPerReplica: 1", "gpusPerReplica: 81", "replica_wider_than_pool", "81"),
+    ("wait: 2s", "wait: 2s, percentile: 1.0", "out_of_range", "percentile"),
+    ("latency: 40s", "latency: 7s", "latency_below_service", "8s"),
+    ("America/New_York", "America/NewYork", "unknown_time_zone", "America/New_York"),
+    ("windows: [{starts", "windows: [{days: [Mon], starts", "weekday_in_no_pattern", "Tue"),
+    ('starts: ["00:00", "08:00", "20:00"]', 'starts: ["00:00"]}, {days: [Sun], starts: ["00:00"]', "weekday", "Sun"),
+    ("file: rates.csv", "file: rates.csv, columns: {rate: speed}", "column", "rate_rps"),
+    ("kind: Fleet", "kind: Fleet\nkind: Fleet", "duplicate_key", "kind"),
+    ("name: two-models", "name: &a [*a]", "", ""),
+    ("gpusPerReplica: 1", "gpusPerReplica: .nan", "", "gpusPerReplica"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "kind", "word"), WRONG_FLEETS)
+def test_a_wrong_fleet_is_refused_at_its_line(
+    ebbtide, fleet_file: Path, old: str, new: str, kind: str, word: str
+) -> None:
+    text = fleet_file.read_text(encoding="utf-8")
+    assert old in text
+    fleet_file.write_text(text.replace(old, new, 1), encoding="utf-8")
+    before = {path.name for path in fleet_file.parent.iterdir()}
+    told = ebbtide("allocate", fleet_file, "-o", fleet_file.parent)
+    assert (told.code, told.out) == (2, ""), told.err
+    assert "Traceback" not in told.err
+    assert told.err.splitlines()[-1].startswith(str(fleet_file.parent))
+    assert word in told.err
+    assert {path.name for path in fleet_file.parent.iterdir()} == before
+    error = json.loads(ebbtide("allocate", fleet_file, "-o", fleet_file.parent, "--json").out)["error"]
+    assert kind in error["kind"]
+
+
+ROWS = "time,service,rate_rps\n2026-09-01T00:00,chat,1\n2026-09-01T01:00,chat,2\n"
+WRONG_DEMAND = [
+    (b"", "empty"),
+    (b"time,service,rate_rps\n", "rows"),
+    (ROWS.replace("chat,2", "chat,-2").encode(), "-2"),
+    (ROWS.replace("chat,2", "chat,nan").encode(), "nan"),
+    (ROWS.replace("chat,2", "chat,a lot").encode(), "a lot"),
+    (ROWS.replace("rate_rps", "rate_rps,rate").replace("chat,1", "chat,1,1").encode(), "rate"),
+    (b"x" * 10_000_000, ""),
+    (b"\x1f\x8b" + b"\0" * 50, ""),
+]
+
+
+@pytest.mark.parametrize(("content", "word"), WRONG_DEMAND, ids=range(len(WRONG_DEMAND)))
+def test_demand_that_is_none_is_refused_by_file(ebbtide, fleet_file: Path, content: bytes, word: str) -> None:
+    (fleet_file.parent / "rates.csv").write_bytes(content)
+    told = ebbtide("allocate", fleet_file, "-o", fleet_file.parent)
+    assert (told.code, told.out) == (2, ""), told.err
+    assert "Traceback" not in told.err
+    assert "rates.csv" in told.err
+    assert len(told.err) < 1_000
+    assert word in told.err
+    assert not (fleet_file.parent / "schedule.yaml").exists()
+
+
+def test_a_truncated_gzip_file_is_refused(ebbtide, fleet_file: Path) -> None:
+    rows = (fleet_file.parent / "rates.csv").read_bytes()
+    (fleet_file.parent / "rates.csv.gz").write_bytes(gzip.compress(rows)[:-50])
+    fleet_file.write_text(fleet_file.read_text(encoding="utf-8").replace("rates.csv", "rates.csv.gz"), encoding="utf-8")
+    told = ebbtide("allocate", fleet_file, "-o", fleet_file.parent)
+    assert told.code == 2
+    assert "rates.csv.gz" in told.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--arrival-rate-rps", "-1", "--service-time-s", "1", "--servers", "3"),
+        ("--arrival-rate-rps", "nan", "--service-time-s", "1", "--servers", "3"),
+        ("--arrival-rate-rps", "1", "--service-time-s", "0", "--servers", "3"),
+        ("--arrival-rate-rps", "1", "--service-time-s", "1", "--servers", "0"),
+        ("--arrival-rate-rps", "1", "--service-time-s", "1"),
+        ("--arrival-rate-rps", "1", "--service-time-s", "1", "--target-wait-s", "1", "--target-percentile", "1.0"),
+        ("--arrival-rate-rps", "1", "--service-time-s", "1", "--target-wait-s", "1"),
+        ("--arrival-rate-rps", "many", "--service-time-s", "1", "--servers", "3"),
+    ],
+)
+def test_the_calculator_names_the_argument_that_is_wrong(ebbtide, arguments: tuple[str, ...]) -> None:
+    told = ebbtide("size", *arguments)
+    assert (told.code, told.out) == (2, ""), told.err
+    assert "Traceback" not in told.err
+    assert "error" in json.loads(ebbtide("size", *arguments, "--json").out)
+
+
+def test_a_missing_file_or_folder_is_named(ebbtide, fleet_file: Path) -> None:
+    assert "nowhere.yaml" in ebbtide("allocate", fleet_file.parent / "nowhere.yaml").err
+    told = ebbtide("allocate", fleet_file, "-o", fleet_file.parent / "nowhere")
+    assert told.code == 2
+    assert "folder" in told.err
