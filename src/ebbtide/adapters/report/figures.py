@@ -53,16 +53,18 @@ def percent_pair(share: float, against: float) -> tuple[str, str]:
 
 
 def small_percent(share: float) -> str:
-    """A small share in percent, two significant digits at most, none needless.
+    """A small share in percent, two significant digits at most, none needless; rounding noise is 0.
 
-    >>> small_percent(0.003), small_percent(0.00042), small_percent(0.123), small_percent(0.0)
-    ('0.3 %', '0.042 %', '12 %', '0 %')
+    >>> small_percent(0.003), small_percent(0.00042), small_percent(0.123), small_percent(3e-6), small_percent(1e-15)
+    ('0.3 %', '0.042 %', '12 %', '<0.001 %', '0 %')
     """
     value = share * 100.0
-    if value == 0 or not math.isfinite(value):
-        return "0 %" if value == 0 else "unknown"
+    if not math.isfinite(value):
+        return "unknown"
+    if abs(value) < 0.001:
+        return "0 %" if abs(value) < 1e-9 else "<0.001 %"
     decimals = max(0, 1 - math.floor(math.log10(abs(value))))
-    text = f"{value:.{decimals}f}"
+    text = f"{value:,.{decimals}f}"
     return (text.rstrip("0").rstrip(".") if "." in text else text) + " %"
 
 

@@ -170,9 +170,14 @@ def _why_cells(reason: WorkloadReason, holds_rps: float) -> Iterator[Cell]:
     if reason.refused is None:
         yield from (Cell(text="–"), Cell(text="–"))
     else:
-        yield Cell(text=figure(reason.refused.gain_usd_per_h))
+        yield Cell(text=_gain(reason.refused.gain_usd_per_h))
         yield Cell(text=figure(reason.cost_usd_per_h))
     yield Cell(text=reason.bound)
+
+
+def _gain(usd_per_h: float) -> str:
+    """A gain in three digits; below a thousandth it decides nothing any more."""
+    return "<0.001" if 0 < usd_per_h < 0.001 else figure(usd_per_h)
 
 
 def _standing_cells(standing: Standing | None) -> Iterator[Cell]:
