@@ -41,8 +41,23 @@ def _percentile(target: Target | None) -> str:
     return "wait" if target is None else f"P{target.percentile * 100:.6g}"
 
 
-def _rows(answer: Answer) -> Iterator[str]:
-    """Aligned lines; a verdict that would pass the width goes to a line of its own."""
+def _rows(answer: Answer) -> list[str]:
+    """Aligned lines, narrower where they would not fit; a verdict that still passes the width gets its own line."""
+    for gap in ("   ", "  "):
+        lines = [(left, verdict) for left, verdict in _columns(answer, gap)]
+        if all(len(left) + len(gap) + len(verdict) <= WIDTH for left, verdict in lines):
+            break
+    rows = [line for left, verdict in lines for line in _joined(left, verdict, gap)]
+    return rows + (["  refused     none: this is the maximum"] if answer.reason.refused is None else [])
+
+
+def _joined(left: str, verdict: str, gap: str) -> list[str]:
+    line = f"{left}{gap}{verdict}".rstrip()
+    return [line] if len(line) <= WIDTH else [left, *_wrapped(f"    {verdict}", indent="    ")]
+
+
+def _columns(answer: Answer, gap: str) -> Iterator[tuple[str, str]]:
+    """Each line's figures, aligned, and its verdict."""
     standings = [
         (label, standing, verdict)
         for label, standing, verdict in zip(_LABELS, _standings(answer), _verdicts(answer), strict=True)
@@ -52,17 +67,8 @@ def _rows(answer: Answer) -> Iterator[str]:
     waits = [_wait(standing.wait_s) for _, standing, _ in standings]
     waiting = [_waiting(standing.waiting) for _, standing, _ in standings]
     for index, (label, _, verdict) in enumerate(standings):
-        left = (
-            f"  {label:<10}  {_right(counts, index)}   {_percentile(answer.target)} {_right(waits, index)}   "
-            f"{_right(waiting, index)} waiting"
-        )
-        if len(left) + 3 + len(verdict) <= WIDTH:
-            yield f"{left}   {verdict}".rstrip()
-        else:
-            yield left
-            yield from _wrapped(f"    {verdict}", indent="    ")
-    if answer.reason.refused is None:
-        yield "  refused     none: this is the maximum"
+        wait = f"{_percentile(answer.target)} {_right(waits, index)}"
+        yield gap.join([f"  {label:<10}  {_right(counts, index)}", wait, f"{_right(waiting, index)} waiting"]), verdict
 
 
 def _standings(answer: Answer) -> tuple[Standing | None, ...]:
@@ -119,10 +125,14 @@ def _wait(seconds: float) -> str:
 def _waiting(requests: float) -> str:
     if not math.isfinite(requests):
         return "unlimited"
+    if 0 < requests < 0.05:
+        return "<0.1"
     return f"{requests:,.1f}" if requests < 99.95 else f"{requests:,.0f}"
 
 
 def _money(value: float) -> str:
+    if 0 < value < 0.005:
+        return "<0.01"
     return f"{value:,.2f}" if value < 999.995 else f"{value:,.0f}"
 
 

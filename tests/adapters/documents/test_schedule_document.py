@@ -61,7 +61,7 @@ def test_the_document_reads_as_documented(tmp_path: Path, schedule: Schedule, ex
     assert write_schedule(path, schedule, explanation) == (path,)
     text = path.read_text()
     assert text.startswith(HEAD)
-    assert "wait: [900ms, 900ms, 900ms, 900ms, 900ms, 900ms]" in text
+    assert "wait: [0.9s, 0.9s, 0.9s, 0.9s, 0.9s, 0.9s]" in text
     assert "floorWait: [71s, 71s, 71s, 71s, 71s, unstable]" in text
     assert "refusedReplicas: [38, 17, 26, 37, 43, null]" in text
     assert "targets:\n    - {wait: 2s, percentile: 0.95}\n" in text

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ebbtide.adapters.documents.emit import rounded_down, significant
+from ebbtide.adapters.documents.emit import number_text, rounded_down, significant
 from ebbtide.adapters.documents.model import API_VERSION
 from ebbtide.adapters.documents.quantities import UNSTABLE, duration_text
 from ebbtide.fleet.horizon import Window, clock
@@ -215,7 +215,9 @@ def _standing(one: Standing) -> tuple[Any, ...]:
 def _wait(seconds: float) -> str:
     if not math.isfinite(seconds):
         return UNSTABLE
-    return duration_text(significant(seconds, COLUMN_DIGITS)) if seconds >= _SHORTEST_WAIT_S else "0s"
+    if seconds < _SHORTEST_WAIT_S:
+        return "0s"
+    return f"{number_text(significant(seconds, COLUMN_DIGITS))}s"
 
 
 def _figure(value: float) -> float | str | None:
