@@ -1,0 +1,206 @@
+"""A plan for 1,000 workloads × 96 windows × 20,000 GPUs with 25 rate samples a window: CPU time, peak memory, gap.
+
+    uv run python -m benchmarks.plan
+
+Two fleets in one run: one that holds its targets, and the same demand half as large again, so that the fleet is short
+of GPUs. The compiled code's cache is warmed by a small plan first. Peak memory is the process's own, everything
+included. Limits are in ``limits.toml``, section ``[plan]``; exit code 1 where one is broken.
+"""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+import tomllib
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from whenever import OffsetDateTime, Time
+
+from ebbtide.allocate.explain import held_rates_rps
+from ebbtide.allocate.missed import shortages_of
+from ebbtide.allocate.moves import timeline_of
+from ebbtide.allocate.plan import plan
+from ebbtide.allocate.pool_plan import joined
+from ebbtide.allocate.pool_window import pool_windows
+from ebbtide.fleet.fleet import Fleet
+from ebbtide.fleet.horizon import WEEK, DatedException, DayPattern, Window, minute_of, windows_of
+from ebbtide.fleet.planned import WindowDemand
+from ebbtide.fleet.pool import Pool, Research
+from ebbtide.fleet.schedule import Provenance
+from ebbtide.fleet.workload import DemandRef, Service, Target, TargetKind, Workload
+
+LIMITS = tomllib.loads((Path(__file__).parent / "limits.toml").read_text())["plan"]
+DAYS, PER_DAY = 5, 5  # 25 samples a window
+SERVICE_S = 6.0
+SLOTS = 16
+WIDTHS = np.array([1, 2, 4, 8])
+SEED = 20_261_130
+AT = OffsetDateTime.parse_iso("2026-11-30T00:00:00+00:00")
+UNTIL = OffsetDateTime.parse_iso("2026-12-14T00:00:00+00:00")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Size:
+    """How large a benchmark fleet is."""
+
+    workloads: int
+    windows: int
+    nodes: int
+    demand: float
+
+
+FULL = Size(workloads=1000, windows=96, nodes=2500, demand=1.0)
+
+
+def made_fleet(size: Size) -> Fleet:
+    """Workloads of widths 1, 2, 4, 8 with waiting costs, on one pool of nodes of 8 GPUs."""
+    rng = np.random.default_rng(SEED)
+    step = 1440 // size.windows
+    starts = tuple(Time(*divmod(step * k, 60)) for k in range(size.windows))
+    pool = Pool(
+        name="h100", gpus_per_node=8, nodes=size.nodes, yield_time_s=1200, reclaim_time_s=2700, moves_at_once=64
+    )
+    return Fleet(
+        name="benchmark",
+        digest="sha256:0",
+        time_zone="UTC",
+        confidence=0.8,
+        patterns=(DayPattern(days=WEEK, starts=starts),),
+        pools=(pool,),
+        workloads=tuple(
+            Workload(
+                name=f"w{n}",
+                demand=DemandRef(source="made", key=str(n)),
+                pool="h100",
+                gpus_per_replica=int(rng.choice(WIDTHS, p=[0.4, 0.3, 0.2, 0.1])),
+                service=Service(time_s=SERVICE_S, scv=1.0, concurrency=SLOTS),
+                targets=(Target(kind=TargetKind.WAIT, bound_s=2.0, percentile=0.95),),
+                waiting_cost_usd_per_request_h=float(rng.uniform(0.5, 4.0)),
+            )
+            for n in range(size.workloads)
+        ),
+        research=Research(value_usd_per_gpu_h=2.0, value_given=True),
+    )
+
+
+def made_demand(size: Size, fleet: Fleet) -> dict[str, list[WindowDemand]]:
+    """A daily wave per workload with its own size and phase, days that differ and noise; the pool 3/4 full at peak."""
+    rng = np.random.default_rng(SEED + 1)
+    minutes = np.array([minute_of(start) for start in fleet.patterns[0].starts])
+    sizes = rng.lognormal(0.0, 1.0, size.workloads)
+    widths = np.array([workload.gpus_per_replica for workload in fleet.workloads])
+    gpus = 0.45 * size.demand * fleet.pools[0].nodes * 8
+    mean_rps = sizes * gpus / float(sizes @ widths) * SLOTS / SERVICE_S
+    made = {}
+    for n, workload in enumerate(fleet.workloads):
+        phase = rng.normal(15.0, 1.5) * 60.0
+        wave = 1.0 + 0.6 * np.cos((minutes - phase) / 1440.0 * 2.0 * np.pi)
+        days = rng.normal(1.0, 0.05, (size.windows, DAYS, 1))
+        noise = rng.normal(1.0, 0.05, (size.windows, DAYS, PER_DAY))
+        rates = np.maximum(0.01, mean_rps[n] * wave[:, None, None] * days * noise)
+        made[workload.name] = [_window(rates[k]) for k in range(size.windows)]
+    return made
+
+
+def _window(rates: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> WindowDemand:
+    flat = rates.ravel()
+    return WindowDemand(
+        rates_rps=flat * 1.1,
+        scv=np.ones(len(flat)),
+        offsets=np.arange(0, len(flat) + 1, PER_DAY),
+        day=np.arange(DAYS),
+        days=DAYS,
+        value_rates_rps=flat,
+        value_scv=np.ones(len(flat)),
+        service_time_s=SERVICE_S,
+        service_scv=1.0,
+    )
+
+
+def provenance() -> Provenance:
+    """Nothing was read."""
+    return Provenance(
+        version="benchmark",
+        at=AT,
+        forecaster="seasonal",
+        confidence=0.8,
+        supported_confidence=0.8,
+        margin="× 1.1",
+        demand=(),
+    )
+
+
+def planned(size: Size) -> tuple[float, float, int]:
+    """CPU seconds, gap, and shortages of one whole plan; progress and parts go to standard output."""
+    fleet = made_fleet(size)
+    demand = made_demand(size, fleet)
+    number = {window.name: k for k, window in enumerate(windows_of(fleet.patterns[0]))}
+
+    def demand_of(workload: str, window: Window, exception: DatedException | None) -> WindowDemand:
+        return demand[workload][number[window.name]]
+
+    start = time.process_time()
+    schedule, explanation = plan(fleet, demand_of, at=AT, valid_until=UNTIL, provenance=provenance())
+    seconds = time.process_time() - start
+    nodes = schedule.pools[0].production_nodes
+    print(
+        f"  nodes {min(nodes)} to {max(nodes)}, {len(explanation.shortages)} shortages, "
+        f"gap {explanation.bound.gap:.6%}, {seconds:.2f} CPU-s"
+    )
+    return seconds, explanation.bound.gap, len(explanation.shortages)
+
+
+def parts(size: Size) -> None:
+    """The same plan step by step, to see where time goes."""
+    fleet = made_fleet(size)
+    demand = made_demand(size, fleet)
+    timeline = timeline_of(windows_of(fleet.patterns[0]))
+    hours = np.array([window.nominal_hours for window in timeline.windows])
+    pool, workloads, research = fleet.pools[0], fleet.workloads_of("h100"), fleet.research
+    marks = [("", time.process_time())]
+    by_workload = [demand[workload.name] for workload in workloads]
+    windows = pool_windows(pool, workloads, by_workload, hours=hours, research=research, confidence=fleet.confidence)
+    marks.append(("what nodes give in each window", time.process_time()))
+    joint = joined(pool, workloads, windows, timeline=timeline, research=research)
+    marks.append(("cycle and its bound", time.process_time()))
+    _ = joint.replicas
+    marks.append(("replicas", time.process_time()))
+    held_rates_rps(joint)
+    marks.append(("rates held", time.process_time()))
+    shortages_of(joint)
+    marks.append(("shortages", time.process_time()))
+    for (_, before), (name, after) in pairwise(marks):
+        print(f"  {name:<32}{after - before:6.2f} CPU-s")
+
+
+def main() -> int:
+    """Run, print, compare with the limits."""
+    planned(replace(FULL, workloads=12, windows=8, nodes=60))
+    planned(replace(FULL, workloads=12, windows=8, nodes=60, demand=1.6))
+    broken = []
+    for name, demand in (("holds", 1.0), ("short", 1.6)):
+        size = replace(FULL, demand=demand)
+        print(f"{name}:")
+        seconds, gap, short = planned(size)
+        parts(size)
+        checks = {
+            f"{name}: CPU seconds": seconds <= LIMITS["cpu_s"],
+            f"{name}: gap": gap <= LIMITS["gap"],
+            f"{name}: shortages": (short > 0) == (name == "short"),
+        }
+        broken += [check for check, held in checks.items() if not held]
+    peak_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0
+    print(f"peak memory {peak_mib:.0f} MiB")
+    if peak_mib > LIMITS["peak_mib"]:
+        broken.append("peak memory")
+    for check in broken:
+        print(f"limit broken: {check}", file=sys.stderr)
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
