@@ -21,7 +21,7 @@ import math
 
 from numba import njit
 
-# The 3 and 0.2 of δ: least squares over 186 simulated stations with errors downwards counted three times.
+# The 3 and 0.2 of δ: near least squares over 186 simulated stations, errors downwards counted three times (2.4, 0.22).
 SLOTS_AT_HALF = 3.0
 RARITY_POWER = 0.2
 # With patience: logarithms of late shares and tails lie at most about this far from pooled towards random.
