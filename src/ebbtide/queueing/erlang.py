@@ -70,7 +70,7 @@ def log_erlang_b(servers: ArrayLike, offered_load: ArrayLike) -> Floats:
     >>> float(np.exp(log_erlang_b(1, 1.0)).round(12))
     0.5
     >>> float(log_erlang_b(1000, 100.0).round(4))
-    -1411.1902
+    -1406.958
     """
     c, a = _checked(servers, offered_load)
     out = np.empty(c.size)

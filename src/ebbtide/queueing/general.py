@@ -21,8 +21,9 @@ from numba import njit
 
 from ebbtide.queueing.erlang import log_c
 
-# D/D/c never waits below capacity; this variability stands for none, so that no formula divides by zero.
-LEAST_SCV = 1e-9
+# D/D/c never waits below capacity; this variability stands for none, so that no formula divides by zero: its waits are
+# a ten-thousandth of M/M/c's.
+LEAST_SCV = 1e-4
 
 
 @njit(cache=True, nogil=True)
