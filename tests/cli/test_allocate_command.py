@@ -112,3 +112,10 @@ def test_explain_and_diff_speak_of_what_was_planned(ebbtide, planned: Path) -> N
     assert told.code == 1
     assert "chat" in told.out
     assert ebbtide("diff", old, old, "--exit-code").code == 0
+
+
+def test_a_latency_that_service_alone_exceeds_is_told_as_out_of_reach(ebbtide, fleet_file: Path) -> None:
+    edit(fleet_file, "latency: 40s", "latency: 16s")  # P95 of exponential service of 8 s is 24 s
+    told = ebbtide("allocate", fleet_file, "-o", fleet_file.parent)
+    assert told.code == 3
+    assert "no number of replicas meets its latency target of 16s" in " ".join((told.out + told.err).split())

@@ -23,7 +23,8 @@ def test_the_documented_session(tmp_path: Path, schedule: Schedule, explanation:
     write_schedule(path, schedule, explanation)
     answers = explain(path, window="09:00", workload="agents")
     assert explain_text(answers) == (
-        "agents 09:00-13:00: 27 replicas, 54 GPUs, for 52.0 rps; target P95 wait 5s\n"
+        "agents 09:00-13:00: 27 replicas, 54 GPUs, for 52.0 rps, up to 61.5; target P95\n"
+        "  wait 5s\n"
         "  floor       26   P95  71s   1,220 waiting   misses the target\n"
         "  last given  27   P95 0.9s     8.2 waiting   meets the target\n"
         "  refused     28   P95 0.1s     1.0 waiting   saves 0.07 USD/h, research: 4.00\n"
@@ -98,7 +99,7 @@ def test_no_line_is_wider_than_80(schedule: Schedule, explanation: Explanation) 
 
 def test_without_facts_the_text_leaves_them_out(schedule: Schedule, explanation: Explanation) -> None:
     text = explain_text(explain_schedule(schedule, replace(explanation, facts={}), window="09:00", workload="agents"))
-    assert text.startswith("agents 09:00-13:00: 27 replicas, for 52.0 rps\n")
+    assert text.startswith("agents 09:00-13:00: 27 replicas, for 52.0 rps, up to 61.5\n")
     assert "target" not in text
 
 

@@ -9,23 +9,14 @@ import numpy as np
 from ebbtide.allocate.backlog import NO_BACKLOG, Backlog, fluid_backlog
 from ebbtide.allocate.choose import Chosen
 from ebbtide.allocate.moves import Timeline
-from ebbtide.allocate.needs import station_shape
 from ebbtide.allocate.pool_plan import PoolPlan
 from ebbtide.allocate.requirement import day_peak
-from ebbtide.allocate.samples import WorkloadSamples, ragged_means
-from ebbtide.fleet.demand import Floats
 from ebbtide.fleet.horizon import Window
-from ebbtide.fleet.planned import Ints
 from ebbtide.fleet.pool import Pool, Research
 from ebbtide.fleet.schedule import Bound, GpuHours
-from ebbtide.fleet.workload import Target, Workload
-from ebbtide.queueing.curves import StationShape, held_rate_rps
 from ebbtide.units import SECONDS_PER_HOUR, format_duration
 
 HOURS_PER_DAY = 24.0
-
-# Station, targets, service time in seconds, service SCV, arrival SCV.
-_Kind = tuple[StationShape, tuple[Target, ...], float, float, float]
 
 
 def gpu_hours_per_day(plans: Sequence[PoolPlan]) -> GpuHours:
@@ -52,53 +43,15 @@ def bound_of(plans: Sequence[PoolPlan], research: Research, chosen: Chosen | Non
     """The distance to the proven bound, all pools together; a plan that costs nothing has no gap."""
     objective = sum(plan.objective_usd for plan in plans)
     lower = sum(plan.lower_bound_usd for plan in plans)
+    # Two plans that are short by different amounts are not told apart by money.
+    is_short = any(window.shortage > 0.0 for plan in plans for window in plan.windows)
     return Bound(
         unit="USD per cycle" if research.value_given else "GPU-h per cycle",
         objective=objective,
         lower_bound=lower,
         gap=(objective - lower) / objective if objective > 0.0 else 0.0,
-        few_windows=None if chosen is None else chosen.few_windows(objective),
+        few_windows=None if chosen is None or is_short else chosen.few_windows(objective),
     )
-
-
-def held_rates_rps(plan: PoolPlan) -> list[Floats]:
-    """Per workload the greatest steady rate that its replicas hold at all targets in every window.
-
-    Workloads and windows whose stations, targets, arrivals and service are alike are asked together, every count once.
-    """
-    alike: dict[_Kind, list[tuple[int, Ints]]] = {}
-    for w, workload in enumerate(plan.workloads):
-        for kind, windows in _kinds(plan, w, workload):
-            alike.setdefault(kind, []).append((w, windows))
-    replicas = np.array(plan.replicas, dtype=np.int64).T
-    held = [np.zeros(len(plan.windows)) for _ in plan.workloads]
-    for (shape, targets, time_s, service_scv, arrival_scv), places in alike.items():
-        asked = np.concatenate([replicas[w, windows] for w, windows in places])
-        counts, which = np.unique(asked, return_inverse=True)
-        rates = held_rate_rps(
-            shape, targets, service_time_s=time_s, service_scv=service_scv, arrival_scv=arrival_scv, replicas=counts
-        )[which.ravel()]
-        first = 0
-        for w, windows in places:
-            held[w][windows] = rates[first : first + len(windows)]
-            first += len(windows)
-    return held
-
-
-def _kinds(plan: PoolPlan, w: int, workload: Workload) -> Iterator[tuple[_Kind, Ints]]:
-    """What one workload asks: each distinct service and arrival SCV with the windows that share it."""
-    samples = plan.windows[0].context.curves.needs.samples[w]
-    rows = np.column_stack([samples.service_time_s, samples.service_scv, _mean_scv(samples)])
-    distinct, which = np.unique(rows, axis=0, return_inverse=True)
-    for n, (time_s, service_scv, arrival_scv) in enumerate(distinct.tolist()):
-        kind = (station_shape(workload), workload.targets, time_s, service_scv, arrival_scv)
-        yield kind, np.flatnonzero(which.ravel() == n)
-
-
-def _mean_scv(samples: WorkloadSamples) -> Floats:
-    """Mean SCV of a workload's arrivals per window, 3 digits; 1 (Poisson) where no interval speaks."""
-    counts = np.diff(samples.value_offsets)
-    return np.where(counts > 0, np.round(ragged_means(samples.value_scv, samples.value_offsets), 3), 1.0)
 
 
 def plan_backlogs(plan: PoolPlan) -> list[Backlog]:

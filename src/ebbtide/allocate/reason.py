@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ebbtide.allocate.needs import station_shape
-from ebbtide.allocate.requirement import confidence_rank
 from ebbtide.allocate.samples import WorkloadSamples
 from ebbtide.fleet.demand import Floats
+from ebbtide.fleet.planned import confidence_rank
 from ebbtide.fleet.schedule import Standing, WorkloadReason
 from ebbtide.fleet.workload import Target, Workload
 from ebbtide.queueing.curves import attainment_curves, wait_percentile_s, waiting_curves

@@ -7,24 +7,12 @@ support at most m/(m+1); beyond that this is the worst day, and the margin is as
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numba import njit
 
 from ebbtide.allocate.samples import WorkloadSamples
 from ebbtide.fleet.demand import Floats
-from ebbtide.fleet.planned import Ints
-
-
-def confidence_rank(days: int, confidence: float) -> int:
-    """How many days must hold: ⌈confidence·days⌉, at least one.
-
-    >>> [confidence_rank(days, 0.95) for days in (1, 7, 19, 20, 21, 40)]
-    [1, 7, 19, 19, 20, 38]
-    """
-    # 0.95 · 20 is 19.000000000000004 in some orders of evaluation; a part in 1e9 of a day is no day.
-    return min(max(math.ceil(confidence * days - 1e-9), 1), max(days, 1))
+from ebbtide.fleet.planned import Ints, confidence_rank
 
 
 def window_needs(samples: WorkloadSamples, needs: Ints, confidence: float) -> tuple[Ints, Ints]:

@@ -48,7 +48,7 @@ def error_json(error: EbbtideError) -> dict[str, object]:
     {'error': {'kind': 'no_rows', 'message': 'no rows; export again', 'hint': 'export again'}}
     """
     place = error.place
-    message = f"{error.message}; {error.hint}" if error.hint else error.message
+    message = f"{error.message}; {error.next_step}" if error.next_step else error.message
     parts = {"kind": error.kind, "message": message, "file": place.file, "line": place.line, "field": place.field}
     return {"error": {name: value for name, value in {**parts, "hint": error.hint}.items() if value is not None}}
 

@@ -85,7 +85,7 @@ def allocate(
     else:
         from ebbtide.cli.render_allocate import render_allocate
 
-        for line in done.talk:
+        for line in (*done.talk, *done.explanation.warnings):
             say(line)
         put(render_allocate(done.schedule, done.explanation, done.fleet, colour=_colour()))
         say("wrote " + ", ".join(str(path) for path in done.written))

@@ -28,9 +28,15 @@ def _head(answer: Answer) -> list[str]:
     target = "" if answer.target is None else f"; target {_target(answer.target)}"
     return _wrapped(
         f"{answer.workload} {hours_label(answer.window)}: {_many(answer.replicas, 'replica')}{gpus}, "
-        f"for {figure(answer.reason.rate_rps)} rps{target}",
+        f"for {_demand(answer)}{target}",
         indent="  ",
     )
+
+
+def _demand(answer: Answer) -> str:
+    """The mean rate and, where more was planned for, the highest: it is the one that the replicas are held against."""
+    mean, peak = figure(answer.reason.rate_rps), figure(answer.reason.peak_rps)
+    return f"{mean} rps" if peak == mean else f"{mean} rps, up to {peak}"
 
 
 def _target(target: Target) -> str:

@@ -24,6 +24,7 @@ from ebbtide.forecast.margin import supported_confidence
 from ebbtide.settings import read_settings
 from ebbtide.workflows.demand import Stage, read_demand, source_talk
 from ebbtide.workflows.planning import Planned, tuned
+from ebbtide.workflows.reach import out_of_reach
 
 VALID_DAYS = 14  # two weeks on, newer demand could have been planned from twice over
 
@@ -112,7 +113,7 @@ def _plan(document: FleetDocument, planned: Planned, stage: Stage) -> tuple[Sche
         explanation,
         provenance=_provenance(fleet, planned),
         facts=facts_of(fleet),
-        warnings=(*explanation.warnings, *_assumed(fleet, planned)),
+        warnings=(*explanation.warnings, *_assumed(fleet, planned), *out_of_reach(fleet, planned.demand.series)),
     )
 
 

@@ -1,0 +1,40 @@
+"""Targets that no number of replicas meets: the service alone takes longer than the target allows too often (§5.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from ebbtide.fleet.demand import Series
+from ebbtide.fleet.fleet import Fleet
+from ebbtide.fleet.workload import Target, TargetKind, Workload
+from ebbtide.forecast.measured import mean_service_time_s, measured_service_scv
+from ebbtide.queueing.latency import service_share
+
+
+def out_of_reach(fleet: Fleet, series: Mapping[str, Series]) -> tuple[str, ...]:
+    """A sentence for every latency target that would be missed even if nobody ever waited, with the way out."""
+    return tuple(
+        _sentence(workload, target, share)
+        for workload in fleet.workloads
+        for target in workload.targets
+        if target.kind is TargetKind.LATENCY
+        and (share := _share_without_waiting(workload, target, series[workload.name])) < target.percentile
+    )
+
+
+def _share_without_waiting(workload: Workload, target: Target, series: Series) -> float:
+    seen = np.flatnonzero(series.observed)
+    service = workload.service
+    time_s = mean_service_time_s(series, seen, workload.name) if service.time_s is None else service.time_s
+    scv = measured_service_scv(series, seen) if service.scv is None else service.scv
+    return service_share(target.bound_s, time_s, scv)
+
+
+def _sentence(workload: Workload, target: Target, share: float) -> str:
+    return (
+        f"{workload.name}: no number of replicas meets its latency target of {target.bound_s:g}s at "
+        f"P{100 * target.percentile:g}, for service alone is longer for {1 - share:.1%} of requests: "
+        "ask for a longer latency or a lower percentile, or give the service's own scv"
+    )
