@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from whenever import OffsetDateTime, Time
 
-from ebbtide.allocate.explain import held_rates_rps
+from ebbtide.allocate.held import held_rates_rps
 from ebbtide.allocate.missed import shortages_of
 from ebbtide.allocate.moves import timeline_of
 from ebbtide.allocate.plan import plan
@@ -35,7 +35,7 @@ from ebbtide.fleet.workload import DemandRef, Service, Target, TargetKind, Workl
 
 LIMITS = tomllib.loads((Path(__file__).parent / "limits.toml").read_text())["plan"]
 DAYS, PER_DAY = 5, 5  # 25 samples a window
-SERVICE_S = 6.0
+SERVICE_S = 6.0  # of the mean workload; each has its own, from half to one and a half of it
 SLOTS = 16
 WIDTHS = np.array([1, 2, 4, 8])
 SEED = 20_261_130
@@ -77,7 +77,7 @@ def made_fleet(size: Size) -> Fleet:
                 demand=DemandRef(source="made", key=str(n)),
                 pool="h100",
                 gpus_per_replica=int(rng.choice(WIDTHS, p=[0.4, 0.3, 0.2, 0.1])),
-                service=Service(time_s=SERVICE_S, scv=1.0, concurrency=SLOTS),
+                service=Service(time_s=float(rng.uniform(0.5, 1.5)) * SERVICE_S, scv=1.0, concurrency=SLOTS),
                 targets=(Target(kind=TargetKind.WAIT, bound_s=2.0, percentile=0.95),),
                 waiting_cost_usd_per_request_h=float(rng.uniform(0.5, 4.0)),
             )
@@ -93,8 +93,9 @@ def made_demand(size: Size, fleet: Fleet) -> dict[str, list[WindowDemand]]:
     minutes = np.array([minute_of(start) for start in fleet.patterns[0].starts])
     sizes = rng.lognormal(0.0, 1.0, size.workloads)
     widths = np.array([workload.gpus_per_replica for workload in fleet.workloads])
+    times_s = np.array([workload.service.time_s for workload in fleet.workloads])
     gpus = 0.45 * size.demand * fleet.pools[0].nodes * 8
-    mean_rps = sizes * gpus / float(sizes @ widths) * SLOTS / SERVICE_S
+    mean_rps = sizes * gpus / float(sizes @ widths) * SLOTS / times_s
     made = {}
     for n, workload in enumerate(fleet.workloads):
         phase = rng.normal(15.0, 1.5) * 60.0
@@ -102,11 +103,11 @@ def made_demand(size: Size, fleet: Fleet) -> dict[str, list[WindowDemand]]:
         days = rng.normal(1.0, 0.05, (size.windows, DAYS, 1))
         noise = rng.normal(1.0, 0.05, (size.windows, DAYS, PER_DAY))
         rates = np.maximum(0.01, mean_rps[n] * wave[:, None, None] * days * noise)
-        made[workload.name] = [_window(rates[k]) for k in range(size.windows)]
+        made[workload.name] = [_window(rates[k], float(times_s[n])) for k in range(size.windows)]
     return made
 
 
-def _window(rates: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> WindowDemand:
+def _window(rates: np.ndarray[tuple[int, ...], np.dtype[np.float64]], service_s: float) -> WindowDemand:
     flat = rates.ravel()
     return WindowDemand(
         rates_rps=flat * 1.1,
@@ -116,7 +117,7 @@ def _window(rates: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> WindowD
         days=DAYS,
         value_rates_rps=flat,
         value_scv=np.ones(len(flat)),
-        service_time_s=SERVICE_S,
+        service_time_s=service_s,
         service_scv=1.0,
     )
 

@@ -17,10 +17,10 @@ from ebbtide.allocate.explain import (
     backlog_warnings,
     bound_of,
     gpu_hours_per_day,
-    held_rates_rps,
     lead_warnings,
     plan_backlogs,
 )
+from ebbtide.allocate.held import held_rates_rps
 from ebbtide.allocate.least_gpus import LeastPool, least_nodes
 from ebbtide.allocate.missed import shortages_of
 from ebbtide.allocate.moves import Holding, Timeline, Transition, leads_s, timeline_of
