@@ -2,7 +2,7 @@
 
 The recursion: for pooled M/M/c and targets on the wait, a sample enters once by ``log_b`` and goes on by
 1/B(c) = 1 + (c/a)/B(c−1) (Jagerman 1974), which is stable, so a point costs a few multiplications. Everything else
-is evaluated point by point (``replicas``). A sample whose late share has fallen below 1e-17 is served from there on.
+is evaluated point by point (``replicas``). A sample whose late share is next to nothing is served from there on.
 """
 
 from __future__ import annotations
@@ -16,11 +16,10 @@ from ebbtide.fleet.planned import Ints
 from ebbtide.queueing.erlang import log_b
 from ebbtide.queueing.general import mean_wait_within_s
 from ebbtide.queueing.latency import log_late, service_share
-from ebbtide.queueing.replicas import POOLED, Terms, replica_law
+from ebbtide.queueing.replicas import POOLED, RANDOM, Terms, balanced_law, replica_law
 
-# A late share that no sum over samples can see any more.
-_NEGLIGIBLE = 1e-17
-_LOG_NEGLIGIBLE = math.log(_NEGLIGIBLE)
+# A late share that is nothing beside the attained ones.
+NEGLIGIBLE_SHARE = 1e-14
 # Above this many slots a replica's steps of the recursion cost more than evaluating the next point directly.
 MOST_STEPS = 40
 
@@ -38,29 +37,51 @@ def first_stable(slots: int, load: float) -> int:
 
 @njit(cache=True, nogil=True)
 def _evaluate(
-    terms: Terms, is_mean: bool, rate_rps: float, arrival_scv: float, start: int, high: int, at: int, out: Floats
+    terms: Terms,
+    is_mean: bool,
+    is_recursive: bool,
+    rate_rps: float,
+    arrival_scv: float,
+    start: int,
+    high: int,
+    least: float,
+    at: int,
+    out: Floats,
 ) -> int:
-    """Adds the sample's points n = start … high to out[at:]; returns where it stopped, for nothing waits any more."""
+    """Adds the sample's points n = start … high to out[at:]; returns where it stopped, for less than ``least`` is
+    late (or waits, in requests) from there on."""
+    load = rate_rps * terms.service_time_s
+    servers = float(start * terms.slots)
+    inverse = math.exp(min(700.0, -log_b(servers, load))) if is_recursive else 0.0
     for n in range(start, high + 1):
-        log_p, decay_per_s = replica_law(terms, n, rate_rps, arrival_scv)
-        log_waits = log_p
+        if is_recursive:
+            pooled = -math.log((inverse * (servers - load) + load) / servers)
+            log_p, decay_per_s = balanced_law(terms, n, load, arrival_scv, pooled)
+            for _ in range(terms.slots):
+                servers += 1.0
+                inverse = 1.0 + servers / load * inverse
+        else:
+            log_p, decay_per_s = replica_law(terms, n, rate_rps, arrival_scv)
         if is_mean:
             value = mean_wait_within_s(log_p, decay_per_s, terms.bound_s)
-            log_waits = math.log(value / terms.bound_s) if value > 0.0 else -math.inf
+            missing = rate_rps * value
         elif terms.is_latency:
             value = -math.expm1(log_late(log_p, decay_per_s, terms.bound_s, terms.service_time_s, terms.service_scv))
+            missing = math.exp(log_p)
         else:
-            log_waits = log_p - decay_per_s * terms.bound_s
-            value = -math.expm1(log_waits)
+            missing = math.exp(log_p - decay_per_s * terms.bound_s)
+            value = 1.0 - missing
         out[at + n - start] += rate_rps * value
-        if log_waits < _LOG_NEGLIGIBLE:
+        if missing < least:
             return n + 1
     return high + 1
 
 
 @njit(cache=True, nogil=True)
-def _recur(terms: Terms, is_mean: bool, rate_rps: float, start: int, high: int, at: int, out: Floats) -> int:
-    """``_evaluate`` for pooled M/M/c by the forward recursion in the servers."""
+def _recur(
+    terms: Terms, is_mean: bool, rate_rps: float, start: int, high: int, least: float, at: int, out: Floats
+) -> int:
+    """``_evaluate`` for pooled M/M/c, without a logarithm: the exponential too goes on by a factor."""
     service_s, bound_s = terms.service_time_s, terms.bound_s
     load = rate_rps * service_s
     per_load = 1.0 / load
@@ -69,15 +90,14 @@ def _recur(terms: Terms, is_mean: bool, rate_rps: float, start: int, high: int, 
     decayed = math.exp(-(servers - load) / service_s * bound_s)
     step = math.exp(-terms.slots / service_s * bound_s)
     for n in range(start, high + 1):
-        late = servers / (inverse * (servers - load) + load)
+        missing = servers / (inverse * (servers - load) + load)
         if is_mean:
-            value = late * (1.0 - decayed) * service_s / (servers - load)
-            late = value / bound_s
+            missing *= rate_rps * (1.0 - decayed) * service_s / (servers - load)
+            out[at + n - start] += missing
         else:
-            late *= decayed
-            value = 1.0 - late
-        out[at + n - start] += rate_rps * value
-        if late < _NEGLIGIBLE:
+            missing *= decayed
+            out[at + n - start] += rate_rps * (1.0 - missing)
+        if missing < least:
             return n + 1
         for _ in range(terms.slots):
             servers += 1.0
@@ -90,6 +110,7 @@ def _recur(terms: Terms, is_mean: bool, rate_rps: float, start: int, high: int, 
 def fill_curves(
     terms: Terms,
     is_mean: bool,
+    least: float,
     rates_rps: Floats,
     scv: Floats,
     service_time_s: Floats,
@@ -103,7 +124,8 @@ def fill_curves(
 ) -> None:
     """Σ rate × attained share (or Σ rate × E[min(W, bound)]) of each group at n = low … high into ``out[starts[g]:]``.
 
-    ``out`` begins as zeros. The terms' service time, SCV and bound are replaced by the group's.
+    ``out`` begins as zeros. The terms' service time, SCV and bound are replaced by the group's. A sample ends where its
+    late share (or its requests waiting) is below ``least``.
     """
     for g in range(low.size):
         group = Terms(
@@ -115,8 +137,7 @@ def fill_curves(
             terms.is_latency,
             bound_s[g],
         )
-        is_simple = terms.balancing == POOLED and terms.slots <= MOST_STEPS and service_scv[g] == 1.0
-        is_simple = is_simple and not terms.is_latency
+        is_markov = terms.balancing == POOLED and service_scv[g] == 1.0 and not terms.is_latency
         ceiling = service_share(bound_s[g], service_time_s[g], service_scv[g]) if terms.is_latency else 1.0
         for i in range(offsets[g], offsets[g + 1]):
             rate_rps = rates_rps[i]
@@ -130,10 +151,12 @@ def fill_curves(
             done = start
             at = starts[g] + start - low[g]
             if start <= high[g]:
-                if is_simple and scv[i] == 1.0:
-                    done = _recur(group, is_mean, rate_rps, start, high[g], at, out)
+                # Poisson arrivals have peakedness 1, whatever the service: 1/B may go on from server to server.
+                is_recursive = scv[i] == 1.0 and terms.slots <= MOST_STEPS and terms.balancing != RANDOM
+                if is_recursive and is_markov:
+                    done = _recur(group, is_mean, rate_rps, start, high[g], least, at, out)
                 else:
-                    done = _evaluate(group, is_mean, rate_rps, scv[i], start, high[g], at, out)
+                    done = _evaluate(group, is_mean, is_recursive, rate_rps, scv[i], start, high[g], least, at, out)
             if not is_mean:
                 for j in range(done - low[g], high[g] - low[g] + 1):
                     out[starts[g] + j] += rate_rps * ceiling
@@ -184,55 +207,3 @@ def fill_required(
                 break
             n += 1
         out[g] = n if n <= at_most else at_most + 1
-
-
-@njit(cache=True, nogil=True)
-def fill_floors(
-    slots: int,
-    is_patient: bool,
-    share: float,
-    rates_rps: Floats,
-    service_time_s: Floats,
-    offsets: Ints,
-    at_most: int,
-    out: Ints,
-) -> None:
-    """A number of replicas per group below which capacity alone keeps the share out of reach, at least 1.
-
-    Without patience a sample counts whole below capacity and not at all above; with patience it is served up to it.
-    """
-    for g in range(out.size):
-        total = 0.0
-        for i in range(offsets[g], offsets[g + 1]):
-            total += rates_rps[i]
-        below, n = 0, at_most + 1
-        while n - below > 1:
-            middle = (n + below) // 2
-            capacity_rps = middle * slots / service_time_s[g]
-            served = 0.0
-            for i in range(offsets[g], offsets[g + 1]):
-                if is_patient:
-                    served += min(rates_rps[i], capacity_rps)
-                elif rates_rps[i] < capacity_rps * (1.0 + 1e-12):
-                    served += rates_rps[i]
-            if served < share * total * (1.0 - 1e-9):
-                below = middle
-            else:
-                n = middle
-        out[g] = n
-
-
-@njit(cache=True, nogil=True)
-def fill_lengths(values: Floats, starts: Ints, low: Ints, settled: Ints, stop_saving: float, lengths: Ints) -> None:
-    """Where each curve may end: at the first point after its start whose saving over the one before is below
-    ``stop_saving`` and stays so: all samples are below capacity (n > settled), where savings shrink with n, or less
-    than that waits at all. The curve's whole length + 1 where none does."""
-    for g in range(lengths.size):
-        size = starts[g + 1] - starts[g]
-        lengths[g] = size + 1
-        for j in range(1, size):
-            value = values[starts[g] + j]
-            saving = values[starts[g] + j - 1] - value
-            if value < stop_saving or (low[g] + j > settled[g] and saving < stop_saving):
-                lengths[g] = j + 1
-                break

@@ -93,7 +93,8 @@ def waiting_curves(
 
     ``values[starts[g] + n − low[g]]`` for n = low[g] …; with patience W is the time in the queue, ended by service
     or by giving up. A sample at or above capacity counts W = horizon. A curve ends early, at the first n > low whose
-    saving over n − 1 is below ``stop_saving`` (requests waiting) and stays so.
+    saving over n − 1 is below ``stop_saving`` (requests waiting) and stays so; a sample's waiting below a thousand
+    millionth of that counts as 0.
     """
     groups = _groups(shape, rates_rps, scv, service_time_s, service_scv, offsets)
     horizons = np.ascontiguousarray(horizon_s, dtype=np.float64)

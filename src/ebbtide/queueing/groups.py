@@ -9,12 +9,14 @@ import numpy as np
 from ebbtide.fleet.demand import Floats
 from ebbtide.fleet.planned import Ints
 from ebbtide.fleet.workload import Balancing, TargetKind
-from ebbtide.queueing import curve_kernels, elementwise
+from ebbtide.queueing import curve_kernels, curve_limits, elementwise
 from ebbtide.queueing.replicas import LATE, MEAN_WAIT, Terms
 from ebbtide.queueing.station import CODES
 
 # Points of an array answer held in memory at once: 16 bytes of each of ten columns.
 _CHUNK = 200_000
+# Points of a waiting curve to begin with; most end within.
+_STRETCH = 16
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -73,13 +75,16 @@ class Groups:
 
     def attainment(self, kind: TargetKind, bound_s: float, low: Ints, high: Ints) -> tuple[Floats, Ints]:
         """``curves.attainment_curves``."""
-        sums, starts = self._sums(False, kind, np.full(self.size, bound_s), low, high)
+        least = curve_kernels.NEGLIGIBLE_SHARE
+        sums, starts = self._sums(False, least, kind, np.full(self.size, bound_s), low, high)
         totals = np.repeat(self.total_rps, np.diff(starts))
         values = np.ones(sums.size)
         np.divide(sums, totals, out=values, where=totals > 0.0)
         return np.clip(values, 0.0, 1.0), starts
 
-    def _sums(self, is_mean: bool, kind: TargetKind, bound_s: Floats, low: Ints, high: Ints) -> tuple[Floats, Ints]:
+    def _sums(
+        self, is_mean: bool, least: float, kind: TargetKind, bound_s: Floats, low: Ints, high: Ints
+    ) -> tuple[Floats, Ints]:
         """Σ rate × attained share, or Σ rate × E[min(W, bound)], of each group at low … high."""
         starts = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(np.maximum(0, high - low + 1))))
         sums = np.zeros(starts[-1])
@@ -88,7 +93,7 @@ class Groups:
             return sums, starts
         terms = self._terms(is_latency=kind is TargetKind.LATENCY, bound_s=0.0)
         batch = (self.rates_rps, self.scv, self.service_time_s, self.service_scv, bound_s, self.offsets)
-        curve_kernels.fill_curves(terms, is_mean, *batch, low, high, starts, sums)
+        curve_kernels.fill_curves(terms, is_mean, least, *batch, low, high, starts, sums)
         return sums, starts
 
     def _add_patient(
@@ -133,7 +138,7 @@ class Groups:
         """``curves.required_replicas``."""
         floors = np.empty(self.size, dtype=np.int64)
         batch = (self.rates_rps, self.service_time_s, self.offsets)
-        curve_kernels.fill_floors(self.slots, self._is_patient, share, *batch, at_most, floors)
+        curve_limits.fill_floors(self.slots, self._is_patient, share, *batch, at_most, floors)
         if self._is_recursive(kind):
             out = np.empty(self.size, dtype=np.int64)
             scratch = (np.zeros(self.rates_rps.size), np.empty(self.rates_rps.size))
@@ -183,25 +188,43 @@ class Groups:
         )
 
     def waiting(self, horizon_s: Floats, low: Ints, high: Ints, stop_saving: float) -> tuple[Floats, Ints]:
-        """``curves.waiting_curves``: in stretches that double until each group's curve may end."""
-        samples = np.diff(self.offsets)
+        """``curves.waiting_curves``: in stretches that grow until each group's curve may end."""
         heaviest = np.zeros(self.size)
         np.maximum.at(heaviest, self.group, self.rates_rps)
         # Waits fall convexly once the heaviest sample is below capacity.
         settled = (heaviest * self.service_time_s / self.slots).astype(np.int64) + 1
-        until = np.minimum(high, np.maximum(low, settled) + 16)
-        stretch = 16
-        while True:
-            sums, starts = self._sums(True, TargetKind.WAIT, horizon_s, low, until)
-            values = sums / np.repeat(np.maximum(1, samples), np.diff(starts))
-            lengths = np.empty(self.size, dtype=np.int64)
-            curve_kernels.fill_lengths(values, starts, low, settled, stop_saving, lengths)
+        here, begin = np.arange(self.size), low
+        until = np.minimum(high, np.maximum(low, settled) + _STRETCH)
+        length = np.zeros(self.size, dtype=np.int64)
+        rounds = []
+        while here.size:
+            values, starts = self._stretch(here, horizon_s, begin[here], until[here], stop_saving)
             sizes = np.diff(starts)
-            is_open = (lengths > sizes) & (until < high)
-            if not np.any(is_open):
-                break
-            stretch *= 4
-            until = np.where(is_open, np.minimum(high, until + stretch), low + np.minimum(lengths, sizes) - 1)
-        kept = np.minimum(lengths, sizes)
-        within = np.arange(len(values)) - np.repeat(starts[:-1], sizes) < np.repeat(kept, sizes)
-        return values[within], np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(kept)))
+            kept = np.empty(here.size, dtype=np.int64)
+            curve_limits.fill_lengths(values, starts, begin[here], settled[here], stop_saving, kept)
+            rounds.append((here, begin[here], values, starts, np.minimum(kept, sizes)))
+            length[here] = begin[here] - low[here] + np.minimum(kept, sizes)
+            here = here[(kept > sizes) & (until[here] < high[here])]
+            # The last point once more: its successor's saving counts from it.
+            begin = until
+            until = np.minimum(high, until + 4 * _STRETCH)
+        offsets = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(length)))
+        whole = np.empty(offsets[-1])
+        for groups, first, values, starts, kept in rounds:
+            step = np.arange(len(values)) - np.repeat(starts[:-1], np.diff(starts))
+            place = np.repeat(offsets[groups] + first - low[groups], np.diff(starts)) + step
+            is_kept = step < np.repeat(kept, np.diff(starts))
+            whole[place[is_kept]] = values[is_kept]
+        return whole, offsets
+
+    def _stretch(
+        self, groups: Ints, horizon_s: Floats, low: Ints, high: Ints, stop_saving: float
+    ) -> tuple[Floats, Ints]:
+        """Mean requests waiting of some groups at low … high; what is far below the least saving is left out."""
+        is_in = np.zeros(self.size, dtype=bool)
+        is_in[groups] = True
+        part = self.only(is_in)
+        least = max(1e-300, 1e-9 * stop_saving)
+        sums, starts = part._sums(True, least, TargetKind.WAIT, horizon_s[groups], low, high)
+        samples = np.maximum(1, np.diff(part.offsets))
+        return sums / np.repeat(samples, np.diff(starts)), starts

@@ -6,7 +6,7 @@ With W an atom at 0 and an exponential tail, and S gamma of shape κ and rate r:
 
 where pois(κ; y) = y^κ e^(−y)/Γ(κ+1) and L = γ(κ, x) e^x x^(−κ), entire in x: no case is singular, and nothing
 overflows where θ and r are far apart. With patience the integral over the served density is done by adaptive
-Gauss–Kronrod to 1e-11.
+Gauss–Kronrod, 1e-12 a piece.
 """
 
 from __future__ import annotations

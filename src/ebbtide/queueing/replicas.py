@@ -48,20 +48,34 @@ def _alone_scv(arrival_scv: float, replicas: int) -> float:
 
 
 @njit(cache=True, nogil=True)
+def balanced_law(
+    terms: Terms, replicas: int, load: float, arrival_scv: float, log_pooled: float
+) -> tuple[float, float]:
+    """(ln P(W > 0), θ per second) of pooled or least-loaded replicas below capacity, from the pooled ln P(W > 0)."""
+    service_s, scv, slots = terms.service_time_s, terms.service_scv, terms.slots
+    decay_per_s = wait_decay_per_s(float(replicas * slots), load, service_s, arrival_scv, scv)
+    if terms.balancing == POOLED or replicas == 1:
+        return log_pooled, decay_per_s
+    v = random_decay_weight(replicas, slots, load)
+    if v > 0.0:
+        # In logarithms (1 − v)·pooled + v·alone.
+        alone_scv = _alone_scv(arrival_scv, replicas)
+        alone_per_s = wait_decay_per_s(float(slots), load / replicas, service_s, alone_scv, scv)
+        decay_per_s *= math.exp(v * math.log(alone_per_s / decay_per_s))
+    return log_waiting(replicas, slots, load, log_pooled), decay_per_s
+
+
+@njit(cache=True, nogil=True)
 def replica_law(terms: Terms, replicas: int, rate_rps: float, arrival_scv: float) -> tuple[float, float]:
     """(ln P(W > 0), θ per second) without patience; (0, 0) where the offered load reaches the slots."""
     service_s, scv, slots = terms.service_time_s, terms.service_scv, terms.slots
     load = rate_rps * service_s
-    alone_scv = _alone_scv(arrival_scv, replicas)
     if terms.balancing == RANDOM:
-        return wait_law(float(slots), load / replicas, service_s, alone_scv, scv)
+        return wait_law(float(slots), load / replicas, service_s, _alone_scv(arrival_scv, replicas), scv)
     log_p, decay_per_s = wait_law(float(replicas * slots), load, service_s, arrival_scv, scv)
-    if terms.balancing == POOLED or replicas == 1 or decay_per_s <= 0.0 or load <= 0.0:
+    if decay_per_s <= 0.0 or load <= 0.0:
         return log_p, decay_per_s
-    v = random_decay_weight(replicas, slots, load)
-    alone_per_s = wait_decay_per_s(float(slots), load / replicas, service_s, alone_scv, scv)
-    decay_per_s = math.exp((1.0 - v) * math.log(decay_per_s) + v * math.log(alone_per_s)) if v > 0.0 else decay_per_s
-    return log_waiting(replicas, slots, load, log_p), decay_per_s
+    return balanced_law(terms, replicas, load, arrival_scv, log_p)
 
 
 @njit(cache=True, nogil=True)
