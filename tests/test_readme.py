@@ -40,5 +40,5 @@ def test_every_command_of_the_readme_runs_and_answers(walk: Path) -> None:
             ["bash", "-c", command], cwd=walk, env=environment, capture_output=True, text=True, timeout=300, check=False
         )
         assert done.returncode == expected, f"{command}\n{done.stdout}\n{done.stderr}"
-        assert done.stdout.strip(), f"{command} answered nothing"
+        assert done.stdout.strip() or "ebbtide" not in command, f"{command} answered nothing"
         assert "Traceback" not in done.stderr

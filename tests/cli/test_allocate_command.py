@@ -119,3 +119,8 @@ def test_a_latency_that_service_alone_exceeds_is_told_as_out_of_reach(ebbtide, f
     told = ebbtide("allocate", fleet_file, "-o", fleet_file.parent)
     assert told.code == 3
     assert "no number of replicas meets its latency target of 16s" in " ".join((told.out + told.err).split())
+
+
+def test_the_folder_is_made_where_there_is_none(ebbtide, fleet_file: Path) -> None:
+    assert ebbtide("allocate", fleet_file, "-o", fleet_file.parent / "a" / "b").code == 0
+    assert (fleet_file.parent / "a" / "b" / "report.html").is_file()

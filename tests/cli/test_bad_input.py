@@ -100,8 +100,13 @@ def test_the_calculator_names_the_argument_that_is_wrong(ebbtide, arguments: tup
     assert "error" in json.loads(ebbtide("size", *arguments, "--json").out)
 
 
-def test_a_missing_file_or_folder_is_named(ebbtide, fleet_file: Path) -> None:
-    assert "nowhere.yaml" in ebbtide("allocate", fleet_file.parent / "nowhere.yaml").err
-    told = ebbtide("allocate", fleet_file, "-o", fleet_file.parent / "nowhere")
+def test_a_missing_file_is_named(ebbtide, fleet_file: Path) -> None:
+    told = ebbtide("allocate", fleet_file.parent / "nowhere.yaml")
     assert told.code == 2
-    assert "folder" in told.err
+    assert "nowhere.yaml" in told.err
+
+
+def test_a_folder_that_is_a_file_is_named(ebbtide, fleet_file: Path) -> None:
+    told = ebbtide("allocate", fleet_file, "-o", fleet_file)
+    assert told.code == 2
+    assert str(fleet_file) in told.err

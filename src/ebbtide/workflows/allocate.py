@@ -8,7 +8,7 @@ from pathlib import Path
 
 from whenever import Instant
 
-from ebbtide.adapters.documents.files import Output, refuse_foreign, write_together
+from ebbtide.adapters.documents.files import Output, make_folder, refuse_foreign, write_together
 from ebbtide.adapters.documents.fleet import FleetDocument, read_fleet
 from ebbtide.adapters.documents.schedule import forget_columns, schedule_outputs
 from ebbtide.adapters.report.inputs import ReportInput
@@ -54,9 +54,10 @@ class Fewest:
 
 def allocate(fleet_file: Path, folder: Path, *, stage: Stage = silent) -> Allocated:
     """Plan the fleet in ``fleet_file`` and write ``schedule.yaml`` and ``report.html`` to ``folder``, both or none.
+    The folder is made where there is none.
 
-    Raises ``InputError`` for a wrong document, demand that cannot be read, a missing folder, or an output there that
-    ebbtide did not write. Targets that cannot be met are no error: ``explanation.shortages`` names them.
+    Raises ``InputError`` for a wrong document, demand that cannot be read, or an output there that ebbtide did not
+    write. Targets that cannot be met are no error: ``explanation.shortages`` names them.
     """
     document = read_fleet(fleet_file)
     page = folder / "report.html"
@@ -71,6 +72,7 @@ def allocate(fleet_file: Path, folder: Path, *, stage: Stage = silent) -> Alloca
         profiles=demand_profiles(document.fleet, planned.demand.series),
     )
     stage("writing", 0, 1)
+    make_folder(folder)
     outputs = schedule_outputs(folder / "schedule.yaml", schedule, explanation)
     write_together([*outputs, Output(path=page, content=render_report(report).encode())])
     forget_columns(outputs)

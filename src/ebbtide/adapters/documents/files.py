@@ -67,6 +67,12 @@ def write_together(outputs: Sequence[Output]) -> None:
         one.finish()
 
 
+def make_folder(path: Path) -> None:
+    """Make a folder for outputs, and those above it, where there is none. Errors as ``write_atomically``."""
+    with _explained(path, "written"):
+        path.mkdir(parents=True, exist_ok=True)
+
+
 def refuse_foreign(path: Path) -> None:
     """Raise ``InputError`` (kind ``foreign_output``) where a file stands that ebbtide did not write."""
     if not path.exists():
@@ -182,7 +188,7 @@ def _explained(path: Path, what: str) -> Iterator[None]:
             kind="no_folder" if missing_folder else "no_file",
             place=place,
         ) from problem
-    except (IsADirectoryError, NotADirectoryError) as problem:
+    except (IsADirectoryError, NotADirectoryError, FileExistsError) as problem:
         raise InputError(f"is no file, so it can't be {what}", kind="not_a_file", place=place) from problem
     except PermissionError as problem:
         raise PermanentError(f"may not be {what}: permission denied", kind="permission", place=place) from problem
