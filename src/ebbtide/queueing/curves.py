@@ -18,7 +18,9 @@ from ebbtide.fleet.planned import Ints
 from ebbtide.fleet.workload import Balancing, Target, TargetKind
 from ebbtide.queueing.groups import Groups
 from ebbtide.queueing.percentiles import bisected_percentile_s, steady_percentiles_s
+from ebbtide.queueing.searches import least_replicas
 from ebbtide.queueing.station import Station
+from ebbtide.queueing.waiting import mean_waiting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +55,7 @@ def required_replicas(
     [65]
     """
     groups = _groups(shape, rates_rps, scv, service_time_s, service_scv, offsets)
-    return groups.required(target.kind, target.bound_s, target.percentile, int(at_most))
+    return least_replicas(groups, target.kind, target.bound_s, target.percentile, int(at_most))
 
 
 def attainment_curves(
@@ -73,7 +75,7 @@ def attainment_curves(
     ``starts`` has G+1 entries; low ≥ 1. A group without requests attains 1.
     """
     groups = _groups(shape, rates_rps, scv, service_time_s, service_scv, offsets)
-    return groups.attainment(target.kind, target.bound_s, _ints(low), _ints(high))
+    return groups.sharing(np.zeros(groups.size)).attainment(target.kind, target.bound_s, _ints(low), _ints(high))
 
 
 def waiting_curves(
@@ -98,7 +100,7 @@ def waiting_curves(
     """
     groups = _groups(shape, rates_rps, scv, service_time_s, service_scv, offsets)
     horizons = np.ascontiguousarray(horizon_s, dtype=np.float64)
-    return groups.waiting(horizons, _ints(low), _ints(high), float(stop_saving))
+    return mean_waiting(groups, horizons, _ints(low), _ints(high), float(stop_saving))
 
 
 def wait_percentile_s(
