@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import shlex
+import subprocess
+import sys
 
 import pytest
 import typer
@@ -67,11 +72,43 @@ def test_a_bug_says_so_and_shows_where(capsys: pytest.CaptureFixture[str]) -> No
     assert "a bug in ebbtide: RuntimeError: oops" in told
 
 
-def test_a_reader_that_went_away_is_no_failure() -> None:
-    import os
-    import subprocess
-    import sys
+COMMAND = "import sys; from ebbtide.cli.main import run; sys.argv = ['ebbtide', *sys.argv[1:]]; run()"
+CALCULATE = ("size", "--arrival-rate-rps", "9", "--service-time-s", "1", "--servers", "10")
 
+
+def in_shell(words: tuple[str, ...], redirect: str) -> subprocess.CompletedProcess[str]:
+    """A command as a shell runs it: what only a process of its own has (closed or full streams) is seen here."""
+    line = shlex.join([sys.executable, "-c", COMMAND, *words])
+    return subprocess.run(f"{line} {redirect}", shell=True, capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.mark.parametrize("words", [CALCULATE, ("--help",)])
+@pytest.mark.parametrize("redirect", [">&- 2>&-", "2>/dev/full"])
+def test_streams_that_nobody_reads_are_no_failure(words: tuple[str, ...], redirect: str) -> None:
+    told = in_shell(words, redirect)
+    assert (told.returncode, told.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("words", [(*CALCULATE, "--json"), ("--help",)])
+def test_a_stdout_that_takes_nothing_is_told(words: tuple[str, ...]) -> None:
+    told = in_shell(words, ">/dev/full")
+    assert told.returncode == Exit.WORLD
+    assert len(told.stderr.splitlines()) == 1
+    assert "No space left" in told.stderr
+
+
+def test_what_is_meant_for_a_closed_stderr_does_not_go_to_stdout() -> None:
+    told = in_shell(("allocate", "nowhere.yaml"), "2>&-")
+    assert (told.returncode, told.stdout) == (Exit.INPUT_WRONG, "")
+
+
+def test_the_systems_refusal_is_no_bug(capsys: pytest.CaptureFixture[str]) -> None:
+    refusal = OSError(errno.EMFILE, "Too many open files", "rates.csv")
+    assert finish(failing(refusal), as_json=False) == Exit.WORLD
+    assert capsys.readouterr().err == "rates.csv: the system refused: Too many open files\n"
+
+
+def test_a_reader_that_went_away_is_no_failure() -> None:
     script = (
         "import sys; from ebbtide.cli.answers import finish, put\n"
         "sys.exit(finish(lambda: [put('x' * 80) for _ in range(100_000)] and 0, as_json=False))"

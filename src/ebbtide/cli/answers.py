@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -12,7 +13,7 @@ from enum import IntEnum
 import typer
 from typer.exceptions import TyperException
 
-from ebbtide.errors import EbbtideError, InputError
+from ebbtide.errors import EbbtideError, InputError, PermanentError, Place
 
 
 class Exit(IntEnum):
@@ -26,9 +27,48 @@ class Exit(IntEnum):
     BUG = 70
 
 
+STOPPED = 130  # as shells say it: 128 and the number of the signal (2)
+
+
+def open_streams() -> None:
+    """Give a command that was started with closed streams (``>&-``) the null device in their places.
+
+    Without it the next file that is opened becomes number 1 or 2, and what a library prints goes into it; and Python
+    prints what is meant for a missing stderr to stdout.
+    """
+    while (opened := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(opened)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - open as long as the process
+
+
 def put(text: str) -> None:
-    """Data: one block of text on stdout."""
-    sys.stdout.write(text if text.endswith("\n") else text + "\n")
+    """Data: one block of text on stdout, on its way when this returns.
+
+    A stdout that was closed, or whose reader went away (`| head`), wants no data: that is no failure. Raises
+    ``PermanentError`` where it takes none (a full disk): a script must not take half an answer for a whole one.
+    """
+    try:
+        sys.stdout.write(text if text.endswith("\n") else text + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _forget_stdout()
+    except UnicodeEncodeError as problem:
+        message = f"takes {problem.encoding} alone; the answer holds other characters"
+        place = Place(file="stdout")
+        raise PermanentError(message, kind="stdout", place=place, hint="set PYTHONIOENCODING=utf-8") from problem
+    except OSError as problem:
+        _forget_stdout()
+        message = f"can't be written: {problem.strerror}"
+        raise PermanentError(message, kind="stdout", place=Place(file="stdout")) from problem
+
+
+def _forget_stdout() -> None:
+    """What is left in its buffer goes nowhere, so that the interpreter's last flush can't fail on it."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def put_json(value: Mapping[str, object]) -> None:
@@ -37,8 +77,9 @@ def put_json(value: Mapping[str, object]) -> None:
 
 
 def say(text: str) -> None:
-    """Talk: a line on stderr."""
-    print(text, file=sys.stderr, flush=True)
+    """Talk: a line on stderr; a stderr that takes none (closed, or a full disk) changes nothing."""
+    with contextlib.suppress(OSError, ValueError):
+        print(text, file=sys.stderr, flush=True)
 
 
 def error_json(error: EbbtideError) -> dict[str, object]:
@@ -56,23 +97,39 @@ def error_json(error: EbbtideError) -> dict[str, object]:
 def finish(work: Callable[[], int], *, as_json: bool) -> int:
     """Run one command to its exit code; every failure is told once, in the form that was asked for."""
     try:
-        return work()
+        code = work()
     except typer.Exit as leave:
         return leave.exit_code
+    except SystemExit:  # so typer ends where the reader of a help page went away
+        return Exit.DONE
     except (typer.Abort, KeyboardInterrupt):
-        say("stopped; nothing was written")
-        return 130
+        code = STOPPED
     except TyperException as wrong:
         return _usage(wrong, as_json)
     except EbbtideError as error:
-        put_json(error_json(error)) if as_json else say(str(error))
-        return Exit.INPUT_WRONG if isinstance(error, InputError) else Exit.WORLD
-    except BrokenPipeError:
-        # The reader went away (`| head`): no fault of ours; keep the interpreter from flushing into the closed pipe.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return Exit.DONE
+        return _error(error, as_json)
+    except OSError as refusal:
+        return _error(_refused(refusal), as_json)
     except Exception as bug:
         return _bug(bug, as_json)
+    if code == STOPPED:  # typer makes this code of Ctrl-C by itself
+        say("stopped")
+    return code
+
+
+def _error(error: EbbtideError, as_json: bool) -> int:
+    if as_json and error.kind != "stdout":
+        with contextlib.suppress(PermanentError):  # stdout takes nothing: the exit code has to do
+            put_json(error_json(error))
+    else:
+        say(str(error))
+    return Exit.INPUT_WRONG if isinstance(error, InputError) else Exit.WORLD
+
+
+def _refused(refusal: OSError) -> PermanentError:
+    """What the operating system refused where no adapter expected it: still no bug, and still with its file."""
+    place = Place(file=None if refusal.filename is None else str(refusal.filename))
+    return PermanentError(f"the system refused: {refusal.strerror or refusal}", kind="io", place=place)
 
 
 def _usage(wrong: TyperException, as_json: bool) -> int:

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from ebbtide.cli.answers import Exit, finish, put, put_json, say
+from ebbtide.cli.answers import Exit, finish, open_streams, put, put_json, say
 from ebbtide.cli.progress import Talk
 
 app = typer.Typer(
@@ -31,6 +31,7 @@ Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, f
 
 def run() -> None:
     """The entry point of the `ebbtide` command."""
+    open_streams()
     arguments = sys.argv[1:]
     sys.exit(finish(lambda: app(arguments, standalone_mode=False) or Exit.DONE, as_json="--json" in arguments))
 

@@ -7,6 +7,8 @@ import threading
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from ebbtide.cli.answers import say
+
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
@@ -63,7 +65,7 @@ class Talk:
             return
         if not sys.stderr.isatty():
             if new_stage:
-                print(f"{name} …", file=sys.stderr, flush=True)
+                say(f"{name} …")
             return
         if self._bar is None:
             from rich.console import Console
