@@ -22,6 +22,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 
+def one_line(text: str) -> str:
+    """The text with everything that a terminal would obey escaped: what a user's file holds can't forge a message.
+
+    >>> print(one_line("a" + chr(10) + "b.yaml: fine" + chr(27)))
+    a\\nb.yaml: fine\\x1b
+    """
+    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
     """Where in the user's input: any part may be unknown.
@@ -36,7 +45,7 @@ class Place:
 
     def __str__(self) -> str:
         file_line = ":".join(str(part) for part in (self.file, self.line) if part is not None)
-        return ": ".join(part for part in (file_line, self.field) if part)
+        return one_line(": ".join(part for part in (file_line, self.field) if part))
 
 
 class EbbtideError(Exception):
@@ -70,7 +79,7 @@ class EbbtideError(Exception):
     def __str__(self) -> str:
         where = str(self.place)
         text = f"{where}: {self.message}" if where else self.message
-        return f"{text}; {self.next_step}" if self.next_step else text
+        return one_line(f"{text}; {self.next_step}" if self.next_step else text)
 
 
 class InputError(EbbtideError):

@@ -46,6 +46,23 @@ def test_a_wrong_fleet_is_refused_at_its_line(
     assert kind in error["kind"]
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("America/New_York", '"a\\nfleet.yaml: all is well\\e[2J"'),
+        ("reservedNodes: 2", '"x\\ny\\e[2J": 2'),
+        ("name: chat,", 'name: chat, pool: "x\\ny\\e[2J",'),
+    ],
+)
+def test_what_a_document_holds_forges_no_line_of_a_message(ebbtide, fleet_file: Path, old: str, new: str) -> None:
+    text = fleet_file.read_text(encoding="utf-8")
+    fleet_file.write_text(text.replace(old, new, 1), encoding="utf-8")
+    told = ebbtide("validate", fleet_file)
+    assert told.code == 2
+    assert all(line.startswith(str(fleet_file)) for line in told.err.splitlines())
+    assert "\x1b" not in told.err
+
+
 ROWS = "time,service,rate_rps\n2026-09-01T00:00,chat,1\n2026-09-01T01:00,chat,2\n"
 WRONG_DEMAND = [
     (b"", "empty"),
@@ -110,3 +127,10 @@ def test_a_folder_that_is_a_file_is_named(ebbtide, fleet_file: Path) -> None:
     told = ebbtide("allocate", fleet_file, "-o", fleet_file)
     assert told.code == 2
     assert str(fleet_file) in told.err
+
+
+def test_a_folder_with_an_impossible_name_is_no_bug(ebbtide, fleet_file: Path) -> None:
+    told = ebbtide("allocate", fleet_file, "-o", fleet_file.parent / ("n" * 300))
+    assert told.code == 4
+    assert "too long" in told.err
+    assert "Traceback" not in told.err

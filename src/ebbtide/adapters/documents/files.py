@@ -75,8 +75,9 @@ def make_folder(path: Path) -> None:
 
 def refuse_foreign(path: Path) -> None:
     """Raise ``InputError`` (kind ``foreign_output``) where a file stands that ebbtide did not write."""
-    if not path.exists():
-        return
+    with _explained(path, "written"):
+        if not path.exists():
+            return
     if not path.is_file():
         raise InputError("is no file, so it can't be written", kind="not_a_file", place=Place(file=str(path)))
     if not is_ours(path):
