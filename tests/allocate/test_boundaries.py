@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -84,6 +85,15 @@ def test_a_day_is_cut_as_exhaustive_search_cuts_it(data: st.DataObject, states: 
     assert found.value_usd == pytest.approx(value)
     assert shortage_of(day, found.windows) == least
     assert day_value(day, states, found.windows) == pytest.approx(value)
+
+
+def test_shortages_that_differ_by_rounding_alone_leave_the_choice_to_money() -> None:
+    rows = np.array([[-1, 0, 1], [-1, 2, -1]])  # either half of the day, or the whole at once
+    costs, shortage = np.array([[4.0], [5.0], [4.0]]), np.array([2.0, 4.0 + 3e-8, 2.0])
+    day = DayArcs(rows=rows, costs_usd=costs, shortage=shortage, at_most=2, days=1)
+    one = States(sizes=(1,), move_usd=(1.0,))
+    assert choose_daily(day, one, budget=1000).windows == ((0, 1), (1, 1))
+    assert choose_daily(replace(day, rounding=1e-7), one, budget=1000).windows == ((0, 2),)
 
 
 def test_a_day_of_twenty_four_hours_is_cut_as_exhaustive_search_cuts_it() -> None:

@@ -34,6 +34,7 @@ class DayArcs:
     ``rows[start, length]`` is the arc's row in ``costs_usd`` (USD a day, [arcs, states]; inf: not allowed) and
     ``shortage`` ([arcs]), −1 where it is no candidate; starts and lengths in base intervals. At most ``at_most``
     windows make a day; a pattern with given windows has only those as arcs. ``days``: how often it comes in a cycle.
+    ``rounding``: how far the shortages of two cuts may differ by the units that they are counted in alone.
     """
 
     rows: Ints
@@ -41,11 +42,16 @@ class DayArcs:
     shortage: Floats
     at_most: int
     days: int
+    rounding: float = 0.0
 
     @property
     def base(self) -> int:
         """Base intervals of the day."""
         return len(self.rows)
+
+    def equal_up_to(self, shortage: float) -> float:
+        """The largest shortage that counts as the same as this one: money then decides between them."""
+        return shortage + max(self.rounding, _EQUAL * max(1.0, abs(shortage)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -99,7 +105,7 @@ class _Day:
         self.arcs, self.states, self.first = arcs, states, first
         self.rows = np.roll(arcs.rows, -first, axis=0)
         self.rows[np.arange(arcs.base)[:, None] + np.arange(arcs.base + 1)[None, :] > arcs.base] = -1
-        self.shortage, self.allowed = _least_shortage(self.rows, arcs.shortage, arcs.at_most)
+        self.shortage, self.allowed = _least_shortage(self.rows, arcs)
         self.ahead, self.here = room  # shared: only the last run's is read
 
     def run(self, terminal_usd: Floats) -> Floats:
@@ -150,7 +156,7 @@ def choose_daily(arcs: DayArcs, states: States, *, budget: int) -> Cut:
     room = _room(arcs, states)
     days = [_Day(arcs, states, first, room) for first in range(arcs.base)]
     least = min(day.shortage for day in days)
-    days = [day for day in days if day.shortage <= least + _EQUAL * max(1.0, abs(least))]
+    days = [day for day in days if day.shortage <= arcs.equal_up_to(least)]
     pull = states.pull_usd()
     bounds = np.array([np.max([day.run(share * pull) - share * pull for share in _PULLS], axis=0) for day in days])
     best = Cut(windows=(), value_usd=math.inf, exact=True)
@@ -208,10 +214,10 @@ def _only(count: int, state: int) -> Floats:
     return terminal
 
 
-def _least_shortage(rows: Ints, shortage: Floats, at_most: int) -> tuple[float, NDArray[np.bool_]]:
+def _least_shortage(rows: Ints, arcs: DayArcs) -> tuple[float, NDArray[np.bool_]]:
     """Least shortage of a day, and ``allowed[used, at, length]``: arcs on a way that reaches it."""
-    base = len(rows)
-    cost = np.where(rows >= 0, shortage[rows], np.inf)
+    base, at_most = len(rows), arcs.at_most
+    cost = np.where(rows >= 0, arcs.shortage[rows], np.inf)
     to_end = np.full((at_most + 1, base + 1), np.inf)
     to_end[:, base] = 0.0
     for used in range(at_most - 1, -1, -1):
@@ -220,7 +226,7 @@ def _least_shortage(rows: Ints, shortage: Floats, at_most: int) -> tuple[float, 
     so_far = np.full((at_most + 1, base + 1), np.inf)
     so_far[0, 0] = 0.0
     allowed = np.zeros((at_most, base, base + 1), dtype=np.bool_)
-    limit = to_end[0, 0] + _EQUAL * max(1.0, abs(float(to_end[0, 0])))
+    limit = arcs.equal_up_to(float(to_end[0, 0]))
     for used in range(at_most):
         for at in np.flatnonzero(np.isfinite(so_far[used, :base])).tolist():
             for length in range(1, base - at + 1):

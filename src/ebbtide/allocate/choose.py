@@ -69,10 +69,14 @@ def chosen_patterns(fleet: Fleet, demand_of: DemandOf, progress: Callable[[str, 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _PoolCosts:
-    """USD per occurrence of every candidate with 0 … M nodes, [candidates, M + 1], and their shortage."""
+    """USD per occurrence of every candidate with 0 … M nodes, [candidates, M + 1], and their shortage.
+
+    ``rounding``: half a unit for every workload, in the day's units: what counting shortages may hide of a day's.
+    """
 
     costs_usd: Floats
     shortage: Floats
+    rounding: float
     move_usd: float
     node_usd_per_h: float
 
@@ -111,6 +115,7 @@ def _pool_costs(
     return _PoolCosts(
         costs_usd=costs,
         shortage=np.array([window.shortage for window in found]),
+        rounding=0.5 * len(demand) * float(found[0].context.curves.deficit_unit.max()),
         move_usd=move_cost_usd(pool, fleet.research),
         node_usd_per_h=node_usd_per_h,
     )
@@ -183,6 +188,7 @@ class _Search:
                 shortage=self.shortage[offset : offset + len(grid.windows)],
                 at_most=grid.at_most,
                 days=len(grid.pattern.days) if len(self.grids) > 1 else 1,
+                rounding=2.0 * sum(pool.rounding for pool in self.pools),
             )
             for grid, offset in zip(self.grids, self.offsets, strict=True)
         ]
