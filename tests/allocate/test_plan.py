@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 from whenever import Date, OffsetDateTime, Time
 
+from ebbtide.allocate.dated import dated_timelines
 from ebbtide.allocate.plan import least_gpus, plan, plan_fleet
+from ebbtide.errors import InputError
 from ebbtide.fleet.fleet import Fleet
 from ebbtide.fleet.horizon import WEEK, Choose, DatedException, DayPattern, Weekday, Window, minute_of
 from ebbtide.fleet.planned import WindowDemand
@@ -180,6 +182,27 @@ def test_dated_exceptions_get_windows_of_their_own() -> None:
     assert schedule.workloads[0].replicas[6] > plain.workloads[0].replicas[1]
     assert schedule.workloads[0].replicas[-2:] == plain.workloads[0].replicas[3:]
     assert len(explanation.reasons["chat"]) == len(schedule.windows)
+
+
+def test_a_workload_that_the_exception_does_not_name_keeps_its_own_days() -> None:
+    launch = DatedException(
+        name="launch", start=Date(2026, 9, 18), until=Date(2026, 9, 19), like=Weekday.SUN, workloads=("chat",)
+    )
+    (dated,) = dated_timelines([WEEKDAYS, WEEKEND], [launch], after=Date(2026, 9, 15), before=Date(2026, 9, 29))
+    assert dated.past_window(0, "chat").days == WEEK[5:]
+    assert dated.past_window(0, "agents").days == (Weekday.FRI,)
+
+
+def test_dated_exceptions_that_share_a_date_are_refused_by_name() -> None:
+    week = DatedException(name="golden-week", start=Date(2026, 9, 18), until=Date(2026, 9, 25), like=Weekday.SUN)
+    launch = DatedException(name="launch", start=Date(2026, 9, 24), until=Date(2026, 9, 26), demand_factor=1.8)
+    with pytest.raises(InputError, match=r"golden-week and launch both hold on 2026-09-24") as refused:
+        made_plan(fleet(exceptions=(launch, week)))
+    assert refused.value.kind == "exceptions_overlap"
+    behind = [
+        replace(one, start=one.start.subtract(days=60), until=one.until.subtract(days=60)) for one in (week, launch)
+    ]
+    made_plan(fleet(exceptions=(*behind, replace(week, until=launch.start), launch)))
 
 
 def test_chosen_windows_keep_their_limits_and_cost_no_more_than_given_ones() -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from whenever import Date
 
 from ebbtide.allocate.moves import Timeline, Transition, timeline_of
+from ebbtide.errors import InputError, Place
 from ebbtide.fleet.horizon import WEEK, DatedException, DayPattern, Weekday, Window, windows_of
 
 
@@ -40,8 +42,17 @@ def dated_timelines(
     """The exceptions that reach beyond ``after`` and begin before ``before``, with their windows.
 
     ``like`` a weekday: that day's pattern, on all days; otherwise every weekday of the exception keeps its own.
+    ``InputError`` by name where two of them share a date: each would win over the other (§5.1).
     """
-    ahead = [one for one in exceptions if one.until > after and one.start < before]
+    ahead = sorted((one for one in exceptions if one.until > after and one.start < before), key=lambda one: one.start)
+    for one, other in pairwise(ahead):
+        if other.start < one.until:
+            raise InputError(
+                f"exceptions {one.name} and {other.name} both hold on {other.start}; a date has one of them",
+                kind="exceptions_overlap",
+                place=Place(field=f"exceptions[{other.name}]"),
+                hint="end the one where the other begins, and say for the days of both what holds on them",
+            )
     return [_dated(patterns, one) for one in ahead]
 
 
