@@ -15,6 +15,7 @@ from ebbtide.errors import InputError
 from ebbtide.fleet.planned import WindowDemand
 from ebbtide.fleet.pool import Pool, Research
 from ebbtide.fleet.workload import Balancing, DemandRef, Service, Target, TargetKind, Workload
+from ebbtide.queueing.station import Station
 
 CONFIDENCE = 0.8
 RESEARCH = Research(value_usd_per_gpu_h=2.0)
@@ -219,6 +220,16 @@ def test_a_maximum_below_the_need_is_a_shortage_though_gpus_are_free() -> None:
     assert (found.needed_nodes, found.allocation(1)) == (1, (2,))
     assert found.reason(0, 2).bound == "maximum"
     assert found.reason(0, 2).refused is None
+
+
+def test_a_wait_costs_no_longer_than_users_have_patience() -> None:
+    pool = Pool(name="h100", gpus_per_node=8, nodes=4)
+    found = windows_of(pool, [workload(patience_s=10.0)], [demand([[1.0]])])
+    station = Station(replicas=2, arrival_rate_rps=1.0, service_time_s=4.0, patience_s=10.0)
+    t = np.linspace(0.0, 10.0, 20_001)
+    expected = float(np.trapezoid(station.wait_tail(t), t))  # E[min(W, 10 s)] at 1 request a second
+    assert found.reason(0, 2).given.waiting == pytest.approx(expected, rel=1e-6)
+    assert expected < 0.95 * float(station.mean_wait_s)
 
 
 def test_minima_hold_even_when_short() -> None:

@@ -43,6 +43,15 @@ def test_a_start_inside_the_skipped_hour_leaves_no_gap_to_the_window_before() ->
     assert before.end_s[0] == after.start_s[0] == change_s
 
 
+def test_a_start_inside_the_repeated_hour_is_its_first_occurrence() -> None:
+    start_s, end_s = at_s(Date(2014, 11, 2), Time(0), NEW_YORK), at_s(Date(2014, 11, 3), Time(0), NEW_YORK)
+    before, after = (
+        instances(window, start_s, end_s, NEW_YORK)
+        for window in windows_of(DayPattern(days=WEEK, starts=(Time(1, 30), Time(14))))[::-1]
+    )
+    assert before.end_s[0] == after.start_s[0] == start_s + 5400
+
+
 def test_a_window_across_midnight_bears_the_date_it_begins_on() -> None:
     night = daily(Time(19), Time(7, 30), (Weekday.FRI,))
     start_s = at_s(Date(2026, 9, 5), Time(6), NEW_YORK)  # Saturday morning, inside Friday's night
