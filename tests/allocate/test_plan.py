@@ -249,6 +249,15 @@ def test_a_target_beyond_the_users_maximum_is_named_unreachable() -> None:
     assert least.unreachable == ("chat",)
 
 
+def test_a_target_that_no_number_of_replicas_meets_counts_with_its_floor() -> None:
+    never = Target(kind=TargetKind.LATENCY, bound_s=12.0, percentile=0.95)  # service alone is longer for 30 %
+    _, (least,) = least_gpus(fleet(workloads=(workload("chat", 1, targets=(never,)), workload("agents", 2))), Wave())
+    _, (without,) = least_gpus(fleet(workloads=(workload("agents", 2),)), Wave())
+    assert least.unreachable == ("chat",)
+    # chat's floor is one more than its 30 erlangs at the peak: four nodes
+    assert 3 <= least.nodes - without.nodes <= 4
+
+
 def test_a_pool_without_workloads_stays_with_research() -> None:
     spare = Pool(name="spare", gpus_per_node=4, nodes=3)
     of = fleet(pools=(*fleet().pools, spare))

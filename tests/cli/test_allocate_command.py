@@ -100,6 +100,14 @@ def test_least_gpus_names_a_fleet_that_is_enough_and_one_node_less_is_not(ebbtid
     assert ebbtide("allocate", fleet_file, "-o", fleet_file.parent).code == 3
 
 
+def test_least_gpus_of_a_target_out_of_reach_is_infeasible(ebbtide, fleet_file: Path) -> None:
+    edit(fleet_file, "targets: [{wait: 2s}]", "targets: [{latency: 6s}]")
+    told = ebbtide("allocate", fleet_file, "--least-gpus", "--json")
+    (pool,) = json.loads(told.out)["pools"]
+    assert (told.code, pool["unreachable"]) == (3, ["chat"])
+    assert pool["nodes"] <= 12
+
+
 def test_explain_and_diff_speak_of_what_was_planned(ebbtide, planned: Path) -> None:
     schedule = planned.parent / "schedule.yaml"
     told = ebbtide("explain", schedule, "--window", "09:00", "--workload", "chat")

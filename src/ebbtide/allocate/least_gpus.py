@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from ebbtide.allocate.needs import NEED_RANGE, pool_needs
 from ebbtide.allocate.packing import pack
 from ebbtide.fleet.planned import WindowDemand
@@ -19,8 +21,8 @@ _LARGEST_NODES = 1_000_000
 class LeastPool:
     """The fewest nodes of one pool: ``production_nodes[k]`` in window k, ``nodes`` for all of them with the reserved.
 
-    ``unreachable`` names workloads whose targets no number of replicas up to their maximum meets; they count with
-    their maximum.
+    ``unreachable`` names workloads whose targets no number of replicas up to their maximum meets. They count with their
+    maximum; without one, where no number is enough, with their floor (§5.5).
     """
 
     name: str
@@ -62,7 +64,9 @@ def least_nodes(
         if not beyond.any() or size >= _LARGEST_NODES:
             break
         size *= NEED_RANGE
-    production = tuple(pack(needs.shape, needs.held[:, k]).nodes for k in range(needs.held.shape[1]))
+    endless = (needs.target > reached[:, None]) & np.array([[one.max_replicas is None] for one in workloads])
+    counted = np.where(endless, np.maximum(needs.floor, needs.minimum[:, None]), needs.held)
+    production = tuple(pack(needs.shape, counted[:, k]).nodes for k in range(counted.shape[1]))
     short = (needs.held < needs.required).any(axis=1) | beyond
     return LeastPool(
         name=pool.name,

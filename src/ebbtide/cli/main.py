@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from ebbtide.cli.answers import Exit, finish, open_streams, put, put_json, say
+from ebbtide.cli.kernel_cache import ensure_kernel_cache
 from ebbtide.cli.progress import Talk
 
 app = typer.Typer(
@@ -66,6 +67,7 @@ def allocate(
 
     Exit code 3: a target cannot be met; the schedule is written and says who goes short.
     """
+    ensure_kernel_cache()
     from ebbtide.workflows import allocate as workflow
 
     with Talk(quiet=json) as talk:
@@ -78,7 +80,7 @@ def allocate(
         from ebbtide.cli.render_least import least_text
 
         put_json(fewest_json(fewest)) if json else put(least_text(fewest))
-        return Exit.DONE
+        return Exit.INFEASIBLE if any(pool.unreachable for pool in fewest.pools) else Exit.DONE
     if json:
         from ebbtide.cli.json_allocate import allocated_json
 
@@ -106,6 +108,7 @@ def size(
     json: Json = False,
 ) -> int:
     """The calculator: what n servers do, or the least servers for a target."""
+    ensure_kernel_cache()
     from ebbtide.cli.render_size import size_json, size_text
     from ebbtide.queueing.calculator import size as answer
 

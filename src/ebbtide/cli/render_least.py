@@ -15,5 +15,5 @@ def least_text(fewest: Fewest) -> str:
             f"{pool.name}: {pool.nodes:,} nodes, {pool.gpus:,} GPUs: {most:,} in production at {when}, "
             f"{pool.reserved_nodes:,} reserved"
         )
-        lines += [f"{pool.name}: {name} misses its targets at any size up to its maximum" for name in pool.unreachable]
+        lines += [f"{pool.name}: {name} misses its targets with any replicas it may have" for name in pool.unreachable]
     return "\n".join(lines)
