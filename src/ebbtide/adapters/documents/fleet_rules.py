@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from whenever import Date
+
 from ebbtide.adapters.documents.fleet_models import (
     DemandSpec,
     ExceptionSpec,
@@ -22,6 +24,8 @@ from ebbtide.adapters.documents.problems import Problem, unknown
 from ebbtide.adapters.documents.quantities import duration_text
 from ebbtide.adapters.documents.window_rules import window_problems
 from ebbtide.adapters.documents.yaml_text import Path
+
+FIRST_DATE, LAST_DATE = Date(1971, 1, 1), Date(2200, 1, 1)  # the years that a trace's times may lie in
 
 
 def fleet_problems(spec: FleetSpec) -> list[Problem]:
@@ -207,6 +211,13 @@ def _exception(exception: ExceptionSpec, names: Iterable[str], path: Path) -> It
             kind="out_of_range",
             message=f"is {exception.until}, not after {exception.from_}; until is the day after the last",
         )
+    for name, date in (("from", exception.from_), ("until", exception.until)):
+        if not FIRST_DATE <= date <= LAST_DATE:
+            yield Problem(
+                path=(*path, name),
+                kind="out_of_range",
+                message=f"is {date}; must lie between {FIRST_DATE} and {LAST_DATE}",
+            )
     if exception.like is None and exception.demand_factor == 1.0:
         yield Problem(
             path=path, kind="missing_field", message="changes nothing", hint="give like, demandFactor or both"
