@@ -14,6 +14,7 @@ from scipy import integrate, special, stats
 
 from ebbtide.errors import InputError
 from ebbtide.fleet.workload import Balancing, TargetKind
+from ebbtide.queueing.erlang import log_erlang_c
 from ebbtide.queueing.station import Station
 
 mpmath.mp.dps = 50
@@ -305,3 +306,10 @@ def test_bad_fields_are_refused(field: dict[str, float]) -> None:
     with pytest.raises(InputError) as caught:
         Station(**({"replicas": 2, "arrival_rate_rps": 1.0, "service_time_s": 1.0} | field))
     assert caught.value.kind == f"bad_{next(iter(field))}"
+
+
+def test_one_element_beside_scalars_is_an_array_like_any_other() -> None:
+    # numba types an array by another path when it first meets its kind: a warning there is an error here.
+    station = Station(replicas=[3.0], arrival_rate_rps=[1.0], service_time_s=2.0, service_scv=[1.0])
+    assert station.attainment(TargetKind.LATENCY, 5.0).shape == station.mean_wait_s.shape == (1,)
+    assert np.exp(log_erlang_c([3.0], 2.0)) == pytest.approx(station.probability_of_waiting)

@@ -74,7 +74,7 @@ def log_erlang_b(servers: ArrayLike, offered_load: ArrayLike) -> Floats:
     """
     c, a = _checked(servers, offered_load)
     out = np.empty(c.size)
-    _fill_log_b(np.ascontiguousarray(np.ravel(c)), np.ascontiguousarray(np.ravel(a)), out)
+    _fill_log_b(c.flatten(), a.flatten(), out)
     return out.reshape(c.shape)
 
 
@@ -89,7 +89,7 @@ def log_erlang_c(servers: ArrayLike, offered_load: ArrayLike) -> Floats:
     """
     c, a = _checked(servers, offered_load)
     out = np.empty(c.size)
-    _fill_log_c(np.ascontiguousarray(np.ravel(c)), np.ascontiguousarray(np.ravel(a)), out)
+    _fill_log_c(c.flatten(), a.flatten(), out)
     return out.reshape(c.shape)
 
 

@@ -72,11 +72,11 @@ class Station:
     @cached_property
     def _laws(self) -> tuple[Floats, Floats]:
         """(ln P(W > 0), θ) as if nobody gave up; (0, 0) where unstable."""
-        replicas, slots, rate, time, arrival, service, _ = (np.ravel(column) for column in self._columns)
+        # Copies: numba and numpy warn of broadcast arrays that could be written to, where one has a single element.
+        replicas, slots, rate, time, arrival, service, _ = (column.flatten() for column in self._columns)
         log_p, decay = np.empty(rate.shape), np.empty(rate.shape)
         code = np.full(rate.shape, CODES[self.balancing], dtype=np.int64)
         whole = (slots.astype(np.int64), replicas.astype(np.int64))
-        rate, time, arrival, service = map(np.ascontiguousarray, (rate, time, arrival, service))
         elementwise.fill_laws(code, *whole, rate, time, arrival, service, log_p, decay)
         return log_p.reshape(self.shape), decay.reshape(self.shape)
 
@@ -206,7 +206,7 @@ class Station:
         log_p, decay, time, scv, bounds = np.broadcast_arrays(*self._laws, self._columns[3], self._columns[5], bound)
         if is_latency:
             late = np.empty(bounds.shape)
-            p, d, b, t, s = (np.ascontiguousarray(np.ravel(a)) for a in (log_p, decay, bounds, time, scv))
+            p, d, b, t, s = (a.flatten() for a in (log_p, decay, bounds, time, scv))
             elementwise.fill_log_late(p, d, b, t, s, late.ravel())
         else:
             late = np.where(decay > 0.0, log_p - decay * bounds, 0.0)
