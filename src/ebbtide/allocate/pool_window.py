@@ -18,7 +18,7 @@ from ebbtide.allocate.knapsack import Choices
 from ebbtide.allocate.large_window import Base, solve_large
 from ebbtide.allocate.needs import minima_do_not_fit
 from ebbtide.allocate.packing import Packing, pack
-from ebbtide.allocate.reason import Case
+from ebbtide.allocate.reason import Cases
 from ebbtide.allocate.shortage import least_shortage
 from ebbtide.fleet.demand import Floats
 from ebbtide.fleet.planned import Ints, WindowDemand
@@ -64,6 +64,22 @@ class PoolContext:
         """What research pays for a node, USD/h."""
         return self.pool.gpus_per_node * self.research.value_usd_per_gpu_h
 
+    def cases(self, workload: int, windows: Ints) -> Cases:
+        """One workload in some of the windows, for their reasons (§5.12)."""
+        needs, one = self.curves.needs, self.workloads[workload]
+        return Cases(
+            workload=one,
+            samples=needs.samples[workload].pick(windows),
+            target_need=needs.target[workload, windows],
+            required=needs.required[workload, windows],
+            floor=needs.floor[workload, windows],
+            day=needs.day[workload, windows],
+            horizon_s=horizon_s(one, self.hours[windows]),
+            confidence=self.confidence,
+            width_gpus=int(needs.shape.width_gpus[workload]),
+            value_usd_per_gpu_h=self.research.value_usd_per_gpu_h,
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PoolWindow:
@@ -107,22 +123,7 @@ class PoolWindow:
 
     def reason(self, workload: int, given: int) -> WorkloadReason:
         """Why the workload of that index has ``given`` replicas here (§5.12)."""
-        context, k = self.context, self.index
-        needs = context.curves.needs
-        one = context.workloads[workload]
-        case = Case(
-            workload=one,
-            samples=needs.samples[workload].pick(np.array([k])),
-            target_need=int(needs.target[workload, k]),
-            required=int(needs.required[workload, k]),
-            floor=int(needs.floor[workload, k]),
-            day=int(needs.day[workload, k]),
-            horizon_s=float(horizon_s(one, context.hours[k : k + 1])[0]),
-            confidence=context.confidence,
-            width_gpus=int(needs.shape.width_gpus[workload]),
-            value_usd_per_gpu_h=context.research.value_usd_per_gpu_h,
-        )
-        return case.reason(given)
+        return self.context.cases(workload, np.array([self.index])).reasons(np.array([given]))[0]
 
 
 def pool_windows(

@@ -1,4 +1,4 @@
-"""Why a workload has its number in one window (§5.12): the floor, the given count, and the first one refused."""
+"""Why a workload has its numbers (§5.12): the floor, the given count, and the first one refused, for many windows."""
 
 from __future__ import annotations
 
@@ -7,142 +7,154 @@ from dataclasses import dataclass
 import numpy as np
 
 from ebbtide.allocate.needs import station_shape
-from ebbtide.allocate.samples import WorkloadSamples
+from ebbtide.allocate.requirement import day_peak, window_deficits
+from ebbtide.allocate.samples import WorkloadSamples, stretches
 from ebbtide.fleet.demand import Floats
-from ebbtide.fleet.planned import confidence_rank
+from ebbtide.fleet.planned import Ints
 from ebbtide.fleet.schedule import Standing, WorkloadReason
 from ebbtide.fleet.workload import Target, Workload
-from ebbtide.queueing.curves import attainment_curves, wait_percentile_s, waiting_curves
+from ebbtide.queueing.curves import attainment_curves, wait_percentiles_s, waiting_curves
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Case:
-    """One workload in one window: its samples (of that window alone), its needs, and what the window is about.
+class Cases:
+    """One workload in K windows: its samples there, its needs, and what the windows are about.
 
     ``target_need`` is what the targets ask for, ``required`` with the user's minimum, ``floor`` the least stable count,
-    ``day`` the past day that decides. ``horizon_s`` bounds a wait; ``width_gpus`` is what a replica takes of the pool.
+    ``day`` the past day that decides, int64[K] each. ``horizon_s`` (float64[K]) bounds a wait; ``width_gpus`` is what a
+    replica takes of the pool.
     """
 
     workload: Workload
     samples: WorkloadSamples
-    target_need: int
-    required: int
-    floor: int
-    day: int
-    horizon_s: float
+    target_need: Ints
+    required: Ints
+    floor: Ints
+    day: Ints
+    horizon_s: Floats
     confidence: float
     width_gpus: int
     value_usd_per_gpu_h: float
 
-    def reason(self, given: int) -> WorkloadReason:
-        """The reason of ``given`` replicas.
+    def reasons(self, given: Ints) -> list[WorkloadReason]:
+        """The reasons of ``given[k]`` replicas in window k.
 
         The target that speaks is the tightest: the one whose wait at its percentile, on the deciding day with the given
-        replicas, is the largest share of its bound. Costs a few milliseconds.
+        replicas, is the largest share of its bound. A few queueing calls for all windows together.
         """
-        shares = [self._wait_s(target, given) / target.bound_s for target in self.workload.targets]
-        tightest = self.workload.targets[int(np.argmax(shares))]
-        refused = None if given == self.workload.max_replicas else given + 1
-        floor = min(self.floor, given)
-        counts = [floor, given] + ([] if refused is None else [refused])
-        standings = self._standings(tightest, counts)
-        planned = self._planned_rps()
-        return WorkloadReason(
-            rate_rps=float(self.samples.value_mean_rps[0]),
-            peak_rps=float(planned.max(initial=0.0)),
-            target_share=max(shares),
-            floor=standings[0],
-            given=standings[1],
-            refused=None if refused is None else standings[2],
-            bound=self.bound(given),
-            cost_usd_per_h=self.width_gpus * self.value_usd_per_gpu_h,
+        counts = np.array([np.minimum(self.floor, given), given, given + 1])
+        targets = self.workload.targets
+        waits = np.array([[self._wait_s(target, row) for row in counts] for target in targets])
+        shares = waits[:, 1] / np.array([target.bound_s for target in targets])[:, None]
+        tightest = np.argmax(shares, axis=0)
+        attainment = np.array([[self._attainment(target, row) for row in counts] for target in targets])
+        each = np.arange(len(given))
+        floor, now, refused = (
+            self._standings(row, waits[tightest, c, each], attainment[tightest, c, each])
+            for c, row in enumerate(counts)
         )
-
-    def bound(self, given: int) -> str:
-        """What held the number: the word of ``WorkloadReason.bound``."""
-        if given < self.target_need:
-            return "maximum" if given == self.workload.max_replicas else "shortage"
-        if given > self.required:
-            return "maximum" if given == self.workload.max_replicas else "gain"
-        if self.target_need < self.required:
-            return "minimum"
-        return "floor" if self.target_need <= self.floor else "target"
-
-    def _standings(self, target: Target, counts: list[int]) -> list[Standing]:
-        waiting = self._waiting(max(min(counts) - 1, 0), max(counts))
-        attainment = self._attainment(target, min(counts), max(counts))
-        cost = self.workload.waiting_cost_usd_per_request_h
-        first = max(min(counts) - 1, 0)
+        rates, peaks, share = self.samples.value_mean_rps, self._peak_rps(), shares[tightest, each]
+        most = self.workload.max_replicas
         return [
-            Standing(
-                replicas=count,
-                wait_s=self._wait_s(target, count),
-                waiting=float(waiting[count - first]),
-                attainment=float(attainment[count - min(counts)]),
-                gain_usd_per_h=max(0.0, float(cost * (waiting[count - 1 - first] - waiting[count - first])))
-                if count
-                else 0.0,
+            WorkloadReason(
+                rate_rps=rate_rps,
+                peak_rps=peak_rps,
+                target_share=target_share,
+                floor=floor[k],
+                given=now[k],
+                refused=None if count == most else refused[k],
+                bound=self.bound(k, count),
+                cost_usd_per_h=self.width_gpus * self.value_usd_per_gpu_h,
             )
-            for count in counts
+            for k, (count, rate_rps, peak_rps, target_share) in enumerate(
+                zip(given.tolist(), rates.tolist(), peaks.tolist(), share.tolist(), strict=True)
+            )
         ]
 
-    def _planned_rps(self) -> Floats:
+    def bound(self, window: int, given: int) -> str:
+        """What held the number in a window: the word of ``WorkloadReason.bound``."""
+        need, most = self.target_need[window], self.workload.max_replicas
+        if given < need:
+            return "maximum" if given == most else "shortage"
+        if given > self.required[window]:
+            return "maximum" if given == most else "gain"
+        if need < self.required[window]:
+            return "minimum"
+        return "floor" if need <= self.floor[window] else "target"
+
+    def _standings(self, counts: Ints, wait_s: Floats, attainment: Floats) -> list[Standing]:
+        before, waiting = self._waiting(counts)
+        gain = np.maximum(0.0, self.workload.waiting_cost_usd_per_request_h * (before - waiting))
+        columns = (counts, wait_s, waiting, attainment, np.where(counts > 0, gain, 0.0))
+        return [
+            Standing(replicas=count, wait_s=wait, waiting=idle, attainment=attained, gain_usd_per_h=saved)
+            for count, wait, idle, attained, saved in zip(*(column.tolist() for column in columns), strict=True)
+        ]
+
+    @property
+    def _deciding(self) -> tuple[Ints, Ints, Ints]:
+        """The deciding days' scenarios with requests; their samples, and the offsets of these."""
         samples = self.samples
-        ours = [samples.rates_rps[samples.offsets[g] : samples.offsets[g + 1]] for g in self._day_scenarios()]
-        return np.concatenate(ours) if ours else np.zeros(0)
+        is_deciding = (samples.day == samples.per_scenario(self.day)) & (samples.scenario_mean_rps > 0.0)
+        scenarios = np.flatnonzero(is_deciding)
+        return scenarios, *stretches(samples.offsets, scenarios)
 
-    def _day_scenarios(self) -> list[int]:
-        return [int(g) for g in np.flatnonzero(self.samples.day == self.day)]
+    def _peak_rps(self) -> Floats:
+        """Greatest planned rate of each window's deciding day; 0 without load."""
+        scenarios, rows, offsets = self._deciding
+        peaks = np.zeros(len(self.samples.day))
+        np.maximum.at(peaks, np.repeat(scenarios, np.diff(offsets)), self.samples.rates_rps[rows])
+        return day_peak(self.samples, peaks, self.day)
 
-    def _wait_s(self, target: Target, replicas: int) -> float:
+    def _wait_s(self, target: Target, replicas: Ints) -> Floats:
         """Wait (or latency) at the target's percentile in the hardest scenario of the deciding day; 0 without load."""
         samples = self.samples
-        waits = [0.0]
-        for g in self._day_scenarios():
-            rows = slice(int(samples.offsets[g]), int(samples.offsets[g + 1]))
-            if not samples.rates_rps[rows].any():
-                continue
-            if replicas == 0:
-                return float("inf")
-            waits.append(
-                wait_percentile_s(
-                    station_shape(self.workload),
-                    target,
-                    rates_rps=samples.rates_rps[rows],
-                    scv=samples.scv[rows],
-                    service_time_s=float(samples.service_time_s[0]),
-                    service_scv=float(samples.service_scv[0]),
-                    replicas=replicas,
-                )
-            )
-        return max(waits)
+        scenarios, rows, offsets = self._deciding
+        counts = samples.per_scenario(replicas)[scenarios]
+        waits = np.zeros(len(samples.day))
+        waits[scenarios] = wait_percentiles_s(
+            station_shape(self.workload),
+            target,
+            rates_rps=samples.rates_rps[rows],
+            scv=samples.scv[rows],
+            service_time_s=samples.per_scenario(samples.service_time_s)[scenarios],
+            service_scv=samples.per_scenario(samples.service_scv)[scenarios],
+            offsets=offsets,
+            replicas=np.maximum(counts, 1),
+        )
+        waits[scenarios[counts == 0]] = np.inf
+        return day_peak(samples, waits, self.day)
 
-    def _waiting(self, low: int, high: int) -> Floats:
-        """Mean requests waiting with low … high replicas, on the past rates."""
+    def _waiting(self, counts: Ints) -> tuple[Floats, Floats]:
+        """Mean requests waiting with one replica fewer and with the counts, on the past rates."""
         samples = self.samples
-        idle = samples.value_mean_rps[0] * self.horizon_s
-        if len(samples.value_rates_rps) == 0:
-            return np.zeros(high - low + 1)
-        first = max(low, 1)
-        values, _ = waiting_curves(
+        before = np.maximum(counts - 1, 0)
+        first = np.maximum(before, 1)
+        values, starts = waiting_curves(
             station_shape(self.workload),
             rates_rps=samples.value_rates_rps,
             scv=samples.value_scv,
             service_time_s=samples.service_time_s,
             service_scv=samples.service_scv,
             offsets=samples.value_offsets,
-            low=np.array([first]),
-            high=np.array([max(high, first)]),
-            horizon_s=np.array([self.horizon_s]),
+            low=first,
+            high=np.maximum(counts, first),
+            horizon_s=self.horizon_s,
             stop_saving=0.0,
         )
-        return np.concatenate([np.full(first - low, idle), values])
+        idle = samples.value_mean_rps * self.horizon_s
 
-    def _attainment(self, target: Target, low: int, high: int) -> Floats:
-        """Share within the target that the asked share of past days reaches, with low … high replicas."""
+        def at(count: Ints) -> Floats:
+            # A curve that ends early saves nothing beyond.
+            place = np.minimum(starts[:-1] + np.maximum(count - first, 0), starts[1:] - 1)
+            return np.where(count > 0, values[place], idle)
+
+        return at(before), at(counts)
+
+    def _attainment(self, target: Target, counts: Ints) -> Floats:
+        """Share within the target that the asked share of past days reaches."""
         samples = self.samples
-        first = max(low, 1)
-        count = len(samples.day)
+        first = np.maximum(counts, 1)
         values, starts = attainment_curves(
             station_shape(self.workload),
             target,
@@ -151,14 +163,17 @@ class Case:
             service_time_s=samples.per_scenario(samples.service_time_s),
             service_scv=samples.per_scenario(samples.service_scv),
             offsets=samples.offsets,
-            low=np.full(count, first),
-            high=np.full(count, max(high, first)),
+            low=samples.per_scenario(first),
+            high=samples.per_scenario(first),
         )
-        days = int(samples.days[0])
-        by_day = np.ones((max(days, 1), max(high, first) - low + 1))
-        for g in range(count):
-            if samples.scenario_mean_rps[g] > 0.0:
-                mine = np.concatenate([np.zeros(first - low), values[starts[g] : starts[g + 1]]])
-                by_day[samples.day[g]] = np.minimum(by_day[samples.day[g]], mine)
-        reached: Floats = -np.sort(-by_day, axis=0)[confidence_rank(days, self.confidence) - 1]
-        return reached
+        # What a target of everybody would be missed by.
+        return 1.0 - window_deficits(
+            samples,
+            values[None, :],
+            starts,
+            np.ones(1),
+            first=first,
+            low=counts,
+            lengths=np.ones(len(counts), dtype=np.int64),
+            confidence=self.confidence,
+        )

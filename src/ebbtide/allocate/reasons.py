@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from ebbtide.allocate.backlog import Backlog
 from ebbtide.allocate.pool_plan import PoolPlan
 from ebbtide.fleet.schedule import WorkloadReason
@@ -38,10 +40,9 @@ class Reasons(Mapping[str, tuple[WorkloadReason, ...]]):
 
 def workload_reasons(plan: PoolPlan, workload: int) -> list[WorkloadReason]:
     """The reasons of one workload of a pool's plan, by window."""
-    return [
-        window.reason(workload, replicas[workload])
-        for window, replicas in zip(plan.windows, plan.replicas, strict=True)
-    ]
+    given = np.array([replicas[workload] for replicas in plan.replicas], dtype=np.int64)
+    windows = np.array([window.index for window in plan.windows])
+    return plan.windows[0].context.cases(workload, windows).reasons(given)
 
 
 def _with_backlog(reasons: Sequence[WorkloadReason], backlog: Backlog) -> list[WorkloadReason]:

@@ -62,9 +62,9 @@ class WorkloadSamples:
 
     def pick(self, windows: Ints) -> WorkloadSamples:
         """The batch of some of the windows, in the given order."""
-        scenarios, scenario_bounds = _stretches(self.windows, windows)
-        rows, row_bounds = _stretches(self.offsets, scenarios)
-        values, value_bounds = _stretches(self.value_offsets, windows)
+        scenarios, scenario_bounds = stretches(self.windows, windows)
+        rows, row_bounds = stretches(self.offsets, scenarios)
+        values, value_bounds = stretches(self.value_offsets, windows)
         return WorkloadSamples(
             rates_rps=self.rates_rps[rows],
             scv=self.scv[rows],
@@ -119,8 +119,13 @@ def ragged_means(values: Floats, offsets: Ints) -> Floats:
     return means
 
 
-def _stretches(offsets: Ints, chosen: Ints) -> tuple[Ints, Ints]:
-    """The indices inside the chosen stretches, and the chosen stretches' own offsets."""
+def stretches(offsets: Ints, chosen: Ints) -> tuple[Ints, Ints]:
+    """The indices inside the chosen stretches ``offsets[i]:offsets[i+1]``, and the chosen stretches' own offsets.
+
+    >>> inside, bounds = stretches(np.array([0, 2, 5]), np.array([1]))
+    >>> inside.tolist(), bounds.tolist()
+    ([2, 3, 4], [0, 3])
+    """
     lengths = np.diff(offsets)[chosen]
     bounds = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
     inside = np.arange(bounds[-1]) + np.repeat(offsets[:-1][chosen] - bounds[:-1], lengths)

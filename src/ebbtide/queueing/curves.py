@@ -17,7 +17,7 @@ from ebbtide.fleet.demand import Floats
 from ebbtide.fleet.planned import Ints
 from ebbtide.fleet.workload import Balancing, Target, TargetKind
 from ebbtide.queueing.groups import Groups
-from ebbtide.queueing.percentiles import bisected_percentile_s, steady_percentiles_s
+from ebbtide.queueing.percentiles import searched_percentiles_s, steady_percentiles_s
 from ebbtide.queueing.searches import least_replicas
 from ebbtide.queueing.station import Station
 from ebbtide.queueing.waiting import mean_waiting
@@ -149,22 +149,7 @@ def wait_percentiles_s(
     counts = _ints(replicas)
     if target.kind is TargetKind.WAIT and shape.patience_s == np.inf:
         return steady_percentiles_s(groups, counts, target.percentile)
-    found = np.zeros(groups.size)
-    for g in np.flatnonzero(groups.total_rps > 0.0):
-        part = slice(groups.offsets[g], groups.offsets[g + 1])
-        rates = groups.rates_rps[part]
-        stations = Station(
-            replicas=counts[g],
-            arrival_rate_rps=rates,
-            service_time_s=groups.service_time_s[g],
-            slots=shape.slots,
-            balancing=shape.balancing,
-            arrival_scv=groups.scv[part],
-            service_scv=groups.service_scv[g],
-            patience_s=shape.patience_s,
-        )
-        found[g] = bisected_percentile_s(stations, target.kind, rates / rates.sum(), target.percentile)
-    return found
+    return searched_percentiles_s(groups, counts, target.kind, target.percentile)
 
 
 def held_rate_rps(
