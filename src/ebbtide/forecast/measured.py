@@ -6,6 +6,8 @@ What belongs here: moments over a series' intervals. What doesn't: which interva
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,6 +19,7 @@ POISSON_SCV = 1.0
 EXPONENTIAL_SCV = 1.0
 
 
+@lru_cache(maxsize=8)  # a workload's windows are asked for one after the other
 def arrival_scv(series: Series) -> Floats:
     """The SCV of inter-arrival times for every interval: its own, else the median of the series, else Poisson's 1.
 
@@ -30,11 +33,17 @@ def arrival_scv(series: Series) -> Floats:
     >>> arrival_scv(seen).tolist()
     [1.4, 1.4, 1.4, 1.4]
     """
-    if series.arrival_scv is None:
-        return np.full(len(series.seen), POISSON_SCV)
-    known = np.isfinite(series.arrival_scv) & series.observed & ~_beside(series.seen == Seen.OUTAGE)
-    usual = float(np.median(series.arrival_scv[known])) if known.any() else POISSON_SCV
-    return np.where(known, series.arrival_scv, usual)
+    scv = (
+        np.full(len(series.seen), POISSON_SCV) if series.arrival_scv is None else _known_scv(series, series.arrival_scv)
+    )
+    scv.flags.writeable = False
+    return scv
+
+
+def _known_scv(series: Series, measured: Floats) -> Floats:
+    known = np.isfinite(measured) & series.observed & ~_beside(series.seen == Seen.OUTAGE)
+    usual = float(np.median(measured[known])) if known.any() else POISSON_SCV
+    return np.where(known, measured, usual)
 
 
 def _beside(outage: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -6,16 +6,18 @@ What belongs here: observed intervals by past day, and which days count. What do
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
+from hashlib import blake2b
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ebbtide.errors import InputError, Place
 from ebbtide.fleet.demand import Floats, Series
 from ebbtide.fleet.horizon import DatedException, Window
 from ebbtide.fleet.planned import Ints
-from ebbtide.forecast.calendar import date_at, factor_on, instances
+from ebbtide.forecast.calendar import Instances, date_at, factor_on, instances
 
 LEAST_OBSERVED_SHARE = 0.5  # an instance of which less was seen says too little of its day to count as one (§5.2)
 
@@ -49,94 +51,117 @@ def past_scenarios(
 
     The rules and errors are those of ``window_demand``, which adds burstiness, service and the margin's factor.
     """
-    grid = (series.start_s, series.interval_s, len(series.seen))
-    past = _past(window, grid, time_zone, exceptions, workload if exceptions else "")
-    own = _seen(series, past, 0)
-    if not len(own.instance):
+    grid = _Grid.of(series)
+    found = _layout(window, grid, time_zone, shifts_s, exceptions, workload if exceptions else "")
+    if not found.days:
         raise _no_past_days(series, window, time_zone, workload)
-    parts = [own, *(_seen(series, past, shift_s).of(own.instance) for shift_s in shifts_s[1:])]
-    sizes = np.concatenate([part.sizes for part in parts])
+    rates_rps = series.rate_rps[found.interval]
     return Scenarios(
-        days=len(own.instance),
-        day=np.searchsorted(own.instance, np.concatenate([part.instance for part in parts])),
-        shift_s=np.repeat(np.array(shifts_s, dtype=np.int64), [len(part.instance) for part in parts]),
-        offsets=np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]),
-        interval=np.concatenate([part.interval for part in parts]),
-        rates_rps=np.concatenate([part.rates_rps for part in parts]),
+        days=found.days,
+        day=found.day,
+        shift_s=found.shift_s,
+        offsets=found.offsets,
+        interval=found.interval,
+        rates_rps=rates_rps / found.factor if exceptions else rates_rps,
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Past:
-    """A window's instances over a grid of intervals: their instants, and the demand factor of each."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Grid:
+    """A series' intervals and which of them were observed, without its rates; equal by value."""
 
-    start_s: Ints
-    end_s: Ints
+    start_s: int
+    interval_s: int
+    seen_digest: bytes
+    observed: NDArray[np.bool_] = field(compare=False)
+
+    @classmethod
+    def of(cls, series: Series) -> _Grid:
+        """The grid of a series."""
+        observed = series.observed
+        digest = blake2b(observed.tobytes(), digest_size=16).digest()
+        return cls(start_s=series.start_s, interval_s=series.interval_s, seen_digest=digest, observed=observed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Layout:
+    """``Scenarios`` without rates, and the demand factor in force in every one of its intervals."""
+
+    days: int
+    day: Ints
+    shift_s: Ints
+    offsets: Ints
+    interval: Ints
     factor: Floats
+
+
+@lru_cache(maxsize=1024)
+def _layout(
+    window: Window,
+    grid: _Grid,
+    time_zone: str,
+    shifts_s: tuple[int, ...],
+    exceptions: tuple[DatedException, ...],
+    workload: str,
+) -> _Layout:
+    """Cached, because a thousand workloads of one source ask for the same windows on the same grid."""
+    end_s = grid.start_s + grid.interval_s * len(grid.observed)
+    past = instances(window, grid.start_s, end_s, time_zone, exceptions, workload)
+    own = _seen(grid, past, 0)
+    parts = [own, *(_seen(grid, past, shift_s).of(own.instance) for shift_s in shifts_s[1:])]
+    sizes = np.concatenate([part.sizes for part in parts])
+    instance = np.concatenate([part.instance for part in parts])
+    factor = np.array([factor_on(date, exceptions, workload) for date in past.dates], dtype=np.float64)
+    found = _Layout(
+        days=len(own.instance),
+        day=np.searchsorted(own.instance, instance),
+        shift_s=np.repeat(np.array(shifts_s, dtype=np.int64), [len(part.instance) for part in parts]),
+        offsets=np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]),
+        interval=np.concatenate([part.interval for part in parts]),
+        factor=np.repeat(factor[instance], sizes),
+    )
+    for shared in (found.day, found.shift_s, found.offsets, found.interval):
+        shared.flags.writeable = False
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Seen:
-    """Observed intervals by instance: ``instance[k]`` has the next ``sizes[k]`` of ``interval`` and ``rates_rps``."""
+    """Observed intervals by instance: ``instance[k]`` has the next ``sizes[k]`` of ``interval``."""
 
     instance: Ints
     sizes: Ints
     interval: Ints
-    rates_rps: Floats
 
     def of(self, instances: Ints) -> _Seen:
         """Those of the given instances only."""
         keep = np.isin(self.instance, instances)
-        each = np.repeat(keep, self.sizes)
         return _Seen(
             instance=self.instance[keep],
             sizes=self.sizes[keep],
-            interval=self.interval[each],
-            rates_rps=self.rates_rps[each],
+            interval=self.interval[np.repeat(keep, self.sizes)],
         )
 
 
-@lru_cache(maxsize=4096)
-def _past(
-    window: Window,
-    grid: tuple[int, int, int],
-    time_zone: str,
-    exceptions: tuple[DatedException, ...],
-    workload: str,
-) -> _Past:
-    """Cached, because a thousand workloads of one source ask for the same windows on the same grid."""
-    start_s, interval_s, count = grid
-    found = instances(window, start_s, start_s + interval_s * count, time_zone, exceptions, workload)
-    factor = np.array([factor_on(date, exceptions, workload) for date in found.dates], dtype=np.float64)
-    return _Past(start_s=found.start_s, end_s=found.end_s, factor=factor)
-
-
-def _seen(series: Series, past: _Past, shift_s: int) -> _Seen:
+def _seen(grid: _Grid, past: Instances, shift_s: int) -> _Seen:
     """The instances, shifted, of which enough was observed."""
-    first, last = _interval_range(series, past.start_s + shift_s, past.end_s + shift_s)
+    first, last = _interval_range(grid, past.start_s + shift_s, past.end_s + shift_s)
     expected = last - first
-    count = len(series.seen)
+    count = len(grid.observed)
     low, high = np.clip(first, 0, count), np.clip(last, 0, count)
     instance = np.repeat(np.arange(len(low)), high - low)
     interval = np.arange(len(instance)) - np.repeat(np.cumsum(high - low) - high, high - low)
-    observed = series.observed[interval]
+    observed = grid.observed[interval]
     sizes = np.bincount(instance[observed], minlength=len(low))
     enough = sizes >= np.maximum(LEAST_OBSERVED_SHARE * expected, 1)
-    chosen = observed & enough[instance]
-    interval, instance = interval[chosen], instance[chosen]
-    return _Seen(
-        instance=np.flatnonzero(enough),
-        sizes=sizes[enough],
-        interval=interval,
-        rates_rps=series.rate_rps[interval] / past.factor[instance],
-    )
+    return _Seen(instance=np.flatnonzero(enough), sizes=sizes[enough], interval=interval[observed & enough[instance]])
 
 
-def _interval_range(series: Series, start_s: Ints, end_s: Ints) -> tuple[Ints, Ints]:
+def _interval_range(grid: _Grid, start_s: Ints, end_s: Ints) -> tuple[Ints, Ints]:
     """First and last (exclusive) interval that starts in each stretch; where none does, those that overlap it."""
-    from_s, until_s = start_s - series.start_s, end_s - series.start_s
-    first, last = -(-from_s // series.interval_s), -(-until_s // series.interval_s)
-    return np.where(last > first, first, from_s // series.interval_s), last
+    from_s, until_s = start_s - grid.start_s, end_s - grid.start_s
+    first, last = -(-from_s // grid.interval_s), -(-until_s // grid.interval_s)
+    return np.where(last > first, first, from_s // grid.interval_s), last
 
 
 def _no_past_days(series: Series, window: Window, time_zone: str, workload: str) -> InputError:
