@@ -107,6 +107,10 @@ def test_a_truncated_gzip_file_is_refused(ebbtide, fleet_file: Path) -> None:
         ("--arrival-rate-rps", "1", "--service-time-s", "1"),
         ("--arrival-rate-rps", "1", "--service-time-s", "1", "--target-wait-s", "1", "--target-percentile", "1.0"),
         ("--arrival-rate-rps", "1", "--service-time-s", "1", "--target-wait-s", "1"),
+        ("--arrival-rate-rps", "1e300", "--service-time-s", "1e300", "--servers", "3"),
+        ("--arrival-rate-rps", "1", "--service-time-s", "1e-300", "--servers", "3"),
+        ("--arrival-rate-rps", "1e9", "--service-time-s", "1e9", "--servers", "3"),
+        ("--arrival-rate-rps", "1", "--service-time-s", "1", "--servers", "9223372036854775808"),
         ("--arrival-rate-rps", "many", "--service-time-s", "1", "--servers", "3"),
     ],
 )

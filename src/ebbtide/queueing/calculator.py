@@ -11,6 +11,8 @@ from ebbtide.queueing.sizing import least_servers
 from ebbtide.queueing.station import Station
 
 PERCENTILES = (0.5, 0.9, 0.95, 0.99)
+# Beyond 1e15 a double no longer counts every server, and no station on earth is that large or that quick.
+MOST = 1e15
 # Below this a probability is told by its logarithm: doubles end at 5e-324 and lose digits from 2e-308.
 LEAST_PROBABILITY = 1e-300
 
@@ -87,6 +89,7 @@ def size(
     _check_number("scv_arrival", scv_arrival, least=0.0)
     _check_number("scv_service", scv_service, least=0.0)
     _check_number("patience_s", patience_s, above=0.0, is_infinite_fine=True)
+    _check_sizes(arrival_rate_rps, service_time_s, servers or 0)
     question = _Question(
         arrival_rate_rps=arrival_rate_rps,
         service_time_s=service_time_s,
@@ -164,6 +167,19 @@ def _check_number(
         raise _wrong(name, f"{name} must be at least {least:g}, not {value:g}", "rates and times count from 0 up")
     if above is not None and value <= above:
         raise _wrong(name, f"{name} must be above {above:g}, not {value:g}", "a time of 0 serves infinitely many")
+
+
+def _check_sizes(arrival_rate_rps: float, service_time_s: float, servers: int) -> None:
+    sizes = {
+        "arrival_rate_rps": (arrival_rate_rps, 0.0, "requests a second"),
+        "service_time_s": (service_time_s, 1.0 / MOST, "seconds"),
+        "servers": (servers, 0, "servers"),
+        "offered_load": (arrival_rate_rps * service_time_s, 0.0, "erlangs"),
+    }
+    for name, (value, least, unit) in sizes.items():
+        if not least <= value <= MOST:
+            message = f"{name} must lie between {least:g} and {MOST:g} {unit}, not at {value:g}"
+            raise _wrong(name, message, "look at its unit")
 
 
 def _wrong(name: str, message: str, hint: str) -> InputError:
