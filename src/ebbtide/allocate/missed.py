@@ -6,13 +6,13 @@ import numpy as np
 
 from ebbtide.allocate.needs import station_shape
 from ebbtide.allocate.pool_plan import PoolPlan
-from ebbtide.allocate.requirement import window_deficits
-from ebbtide.allocate.samples import WorkloadSamples
+from ebbtide.allocate.requirement import day_peak, window_deficits
+from ebbtide.allocate.samples import WorkloadSamples, stretches
 from ebbtide.fleet.demand import Floats
 from ebbtide.fleet.planned import Ints
 from ebbtide.fleet.schedule import Shortage
 from ebbtide.fleet.workload import Target, Workload
-from ebbtide.queueing.curves import attainment_curves, wait_percentile_s
+from ebbtide.queueing.curves import attainment_curves, wait_percentiles_s
 
 
 def shortages_of(plan: PoolPlan) -> list[Shortage]:
@@ -48,6 +48,7 @@ class _Missed:
         targets = self.workload.targets
         deficits = np.array([self._deficits(target) for target in targets])
         worst = np.argmax(deficits, axis=0)
+        waits_s = np.array([self._waits_s(target) for target in targets])
         return [
             Shortage(
                 workload=self.workload.name,
@@ -55,7 +56,7 @@ class _Missed:
                 missing_gpus=int(missing_gpus[k]),
                 attainment=float(targets[t].percentile - deficits[t, k]),
                 required=targets[t].percentile,
-                wait_s=self._wait_s(targets[t], k),
+                wait_s=float(waits_s[t, k]),
             )
             for k, (window, t) in enumerate(zip(windows, worst.tolist(), strict=True))
         ]
@@ -87,24 +88,22 @@ class _Missed:
             confidence=self.confidence,
         )
 
-    def _wait_s(self, target: Target, window: int) -> float:
-        """Wait (or latency) at the target's percentile in the hardest scenario of the deciding day."""
+    def _waits_s(self, target: Target) -> Floats:
+        """Wait (or latency) at the target's percentile in the hardest scenario of each window's deciding day."""
         samples = self.samples
-        if self.given[window] == 0:
-            return float("inf")
-        waits = [0.0]
-        for g in range(int(samples.windows[window]), int(samples.windows[window + 1])):
-            if samples.day[g] == self.day[window]:
-                rows = slice(int(samples.offsets[g]), int(samples.offsets[g + 1]))
-                waits.append(
-                    wait_percentile_s(
-                        station_shape(self.workload),
-                        target,
-                        rates_rps=samples.rates_rps[rows],
-                        scv=samples.scv[rows],
-                        service_time_s=float(samples.service_time_s[window]),
-                        service_scv=float(samples.service_scv[window]),
-                        replicas=int(self.given[window]),
-                    )
-                )
-        return max(waits)
+        deciding = np.flatnonzero(samples.day == samples.per_scenario(self.day))
+        rows, offsets = stretches(samples.offsets, deciding)
+        counts = samples.per_scenario(self.given)[deciding]
+        found = wait_percentiles_s(
+            station_shape(self.workload),
+            target,
+            rates_rps=samples.rates_rps[rows],
+            scv=samples.scv[rows],
+            service_time_s=samples.per_scenario(samples.service_time_s)[deciding],
+            service_scv=samples.per_scenario(samples.service_scv)[deciding],
+            offsets=offsets,
+            replicas=np.maximum(counts, 1),
+        )
+        waits = np.zeros(len(samples.day))
+        waits[deciding] = np.where(counts == 0, np.inf, found)
+        return day_peak(samples, waits, self.day)

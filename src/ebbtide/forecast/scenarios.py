@@ -95,7 +95,7 @@ class _Layout:
     factor: Floats
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=2048)
 def _layout(
     window: Window,
     grid: _Grid,
