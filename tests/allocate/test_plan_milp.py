@@ -178,13 +178,17 @@ class Program:
             money[self.names["d", step]] = count * turn_h * node_usd / 2
         return money, shortage
 
-    def solve(self, prices: np.ndarray, extra: list[tuple[dict[int, float], float, float]]) -> np.ndarray:
+    def solve(
+        self, prices: np.ndarray, extra: list[tuple[dict[int, float], float, float]], most: float = np.inf
+    ) -> np.ndarray:
+        """The cheapest plan, whole numbers whole; columns that alone cost more than ``most`` are left out."""
         rows = self.rows + extra
         matrix = np.zeros((len(rows), len(self.names)))
         for i, (row, _, _) in enumerate(rows):
             for column, weight in row.items():
                 matrix[i, column] = weight
         upper = np.array([1.0 if name[0] == "x" else float(self.case.pool.nodes) for name in self.names])
+        upper[prices > most] = 0.0
         lower = np.array([self.case.pool.min_production_nodes if name[0] == "m" else 0.0 for name in self.names])
         found = milp(
             prices,
@@ -194,8 +198,8 @@ class Program:
             options={"mip_rel_gap": 0.0},
         )
         assert found.status == 0, found.message
-        whole: np.ndarray = found.x
-        return whole
+        is_whole = np.array([name[0] != "d" for name in self.names])
+        return np.where(is_whole, np.round(found.x), found.x)
 
 
 def curves(rate: float, most: int, hours: float) -> tuple[list[float], list[float]]:
@@ -226,8 +230,13 @@ def best_objective(case: Case) -> float:
         columns = [column for name, column in program.names.items() if name[0] == "x" and name[1] == k]
         reached = float((shortage[columns] * scale) @ least[columns])
         held.append(({column: float(shortage[column] * scale) for column in columns}, -np.inf, reached + 1e-5))
-    unit = 1.0 / max(1.0, float(money.max()))
-    return float(money @ np.round(program.solve(money * unit * 1e3, held), 9))
+    # The solver takes 1e-6 for whole: beside a column of a million that is a dollar. So first any plan, then without
+    # the columns that alone cost more than it.
+    answer = np.inf
+    for _ in range(3):
+        unit = 1e3 / min(max(1.0, float(money.max())), answer)
+        answer = min(answer, float(money @ program.solve(money * unit, held, answer * unit)))
+    return answer
 
 
 @settings(deadline=None, max_examples=40)
