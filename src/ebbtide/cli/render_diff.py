@@ -89,7 +89,7 @@ def _sentences(totals: Totals) -> Iterator[str]:
     ]
     if moved:
         yield f"windows: {', '.join(moved)}"
-    research = (totals.research_gpu_h_per_day.after or 0.0) - (totals.research_gpu_h_per_day.before or 0.0)
+    research = (totals.ephemeral_gpu_h_per_day.after or 0.0) - (totals.ephemeral_gpu_h_per_day.before or 0.0)
     change = f"{research:+,.0f}"
     yield "research GPU-hours unchanged" if change in ("+0", "-0") else f"research {change} GPU-hours a day"
 

@@ -23,6 +23,7 @@ from ebbtide.fleet.schedule import Explanation, Provenance, Schedule, facts_of
 from ebbtide.forecast.margin import supported_confidence
 from ebbtide.settings import read_settings
 from ebbtide.workflows.demand import Stage, read_demand, source_talk
+from ebbtide.workflows.lifetime import lifetime_warnings
 from ebbtide.workflows.planning import Planned, tuned
 from ebbtide.workflows.reach import out_of_reach
 
@@ -103,19 +104,26 @@ def _planned(document: FleetDocument, stage: Stage) -> tuple[Planned, tuple[str,
 def _plan(document: FleetDocument, planned: Planned, stage: Stage) -> tuple[Schedule, Explanation]:
     fleet = document.fleet
     end = Instant.from_timestamp(planned.demand.end_s).to_tz(fleet.time_zone)
+    valid_until = end.add(days=VALID_DAYS).to_fixed_offset()
     schedule, explanation = plan(
         fleet,
         planned,
         at=end.to_fixed_offset(),
-        valid_until=end.add(days=VALID_DAYS).to_fixed_offset(),
+        valid_until=valid_until,
         provenance=_provenance(fleet, planned),
         progress=stage,
     )
+    provenance = _provenance(fleet, planned)  # once more: only the plan asks which windows have how many past days
     return schedule, replace(
         explanation,
-        provenance=_provenance(fleet, planned),
+        provenance=provenance,
         facts=facts_of(fleet),
-        warnings=(*explanation.warnings, *_assumed(fleet, planned), *out_of_reach(fleet, planned.demand.series)),
+        warnings=(
+            *explanation.warnings,
+            *_assumed(fleet, planned),
+            *out_of_reach(fleet, planned.demand.series),
+            *lifetime_warnings(fleet, made_at=provenance.at, valid_until=valid_until),
+        ),
     )
 
 

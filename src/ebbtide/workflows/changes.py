@@ -83,7 +83,7 @@ class Totals:
     windows_removed: int
     workloads: int
     workloads_changed: int
-    research_gpu_h_per_day: Step
+    ephemeral_gpu_h_per_day: Step
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +102,7 @@ class Changes:
     def as_json(self) -> dict[str, object]:
         """``changes`` and ``totals`` (DOCUMENTS §5), snake_case with units."""
         totals = self.totals
-        before, after = totals.research_gpu_h_per_day.before or 0.0, totals.research_gpu_h_per_day.after or 0.0
+        before, after = totals.ephemeral_gpu_h_per_day.before or 0.0, totals.ephemeral_gpu_h_per_day.after or 0.0
         fields = [{"field": one.field, "before": one.before, "after": one.after} for one in self.fields]
         return {
             "changes": [*fields, *(_window_json(change) for change in self.windows)],
@@ -113,7 +113,7 @@ class Changes:
                 "windows_removed": totals.windows_removed,
                 "workloads": totals.workloads,
                 "workloads_changed": totals.workloads_changed,
-                "research_gpu_h_per_day": {"before": before, "after": after, "change": after - before},
+                "ephemeral_gpu_h_per_day": {"before": before, "after": after, "change": after - before},
             },
         }
 

@@ -33,7 +33,7 @@ def diff_schedules(old: Schedule, new: Schedule) -> Changes:
         windows_removed=counts[How.REMOVED],
         workloads=len(names),
         workloads_changed=len(_changed_workloads(old, new, before, after)),
-        research_gpu_h_per_day=Step(before=_research(old), after=_research(new)),
+        ephemeral_gpu_h_per_day=Step(before=_research(old), after=_research(new)),
     )
     return Changes(fields=_fields(old, new), windows=found, totals=totals)
 

@@ -71,7 +71,9 @@ def _spark(
     most = max(float(held.max()), highest, 1.0) * 1.04
     plot = Plot(left=0, right=_WIDTH, top=0, bottom=_HEIGHT, cycle=cycle, most=most)
     low, high = whole(float(held.min())), whole(float(held.max()))
-    demand = f"at most {figure(float(np.nanmax(wave.median_gpus)))} busy" if wave and highest > 0 else "no demand seen"
+    demand = (
+        f"median peaks at {figure(float(np.nanmax(wave.median_gpus)))}" if wave and highest > 0 else "no demand seen"
+    )
     return Spark(
         workload=column.name,
         width=_WIDTH,
