@@ -185,11 +185,15 @@ def validate(fleet: FleetFile, json: Json = False) -> int:
 
 
 @app.command()
-def schema(kind: Annotated[str, typer.Argument(help="Fleet or Schedule.")] = "Fleet") -> int:
+def schema(
+    kind: Annotated[str, typer.Argument(help="Fleet or Schedule.")] = "Fleet",
+    json: Annotated[bool, typer.Option("--json", help="As ever here: the schema is JSON.")] = True,
+) -> int:
     """Print a document's JSON Schema, for editors."""
     from ebbtide.adapters.documents.schema import json_schema
 
-    put_json(json_schema(kind))
+    del json
+    put_json(json_schema(kind.capitalize()))
     return Exit.DONE
 
 
