@@ -11,7 +11,9 @@ import pytest
 from whenever import Date, OffsetDateTime, Time
 
 from ebbtide.allocate.dated import dated_timelines
-from ebbtide.allocate.plan import least_gpus, plan, plan_fleet
+from ebbtide.allocate.least_gpus import LeastPool
+from ebbtide.allocate.least_gpus import least_gpus as fewest_nodes
+from ebbtide.allocate.plan import plan, plan_fleet, silent
 from ebbtide.errors import InputError
 from ebbtide.fleet.fleet import Fleet
 from ebbtide.fleet.horizon import WEEK, Choose, DatedException, DayPattern, Weekday, Window, minute_of
@@ -232,9 +234,41 @@ def test_local_search_is_near_the_exact_one(monkeypatch: pytest.MonkeyPatch) -> 
     assert exact.bound.objective <= local.bound.objective * (1 + 1e-9) <= exact.bound.objective * 1.02
 
 
+class Spike(Wave):
+    """One busy hour: in a long window its share of the requests is small, and so is what the target asks for."""
+
+    def __call__(self, name: str, window: Window, exception: DatedException | None) -> WindowDemand:
+        first = minute_of(window.start) // 60
+        hours = np.arange(first, first + round(window.nominal_hours)) % 24
+        rates = np.where(hours == 14, 6.0, 2.0)
+        calm = super().__call__(name, window, exception)
+        return replace(calm, rates_rps=rates, value_rates_rps=rates)
+
+
+def least_gpus_of(of: Fleet, demand_of: Wave | None = None) -> tuple[tuple[Window, ...], tuple[LeastPool, ...]]:
+    return fewest_nodes(of, demand_of or Wave(), progress=silent)
+
+
+def test_the_fewest_nodes_of_chosen_windows_are_just_enough() -> None:
+    patterns = [DayPattern(days=WEEK, choose=Choose(at_most=3, shortest_s=7200.0))]
+    spike = Spike()
+
+    def shortages(nodes: int) -> int:
+        of = fleet(patterns=patterns, nodes=nodes)
+        return len(plan(of, spike, at=AT, valid_until=UNTIL, provenance=PROVENANCE)[1].shortages)
+
+    large = fleet(patterns=patterns, nodes=40)
+    windows, (least,) = least_gpus_of(large, spike)
+    assert max(least.production_nodes) + 2 == least.nodes
+    assert len(least.production_nodes) == len(windows) <= 3
+    assert shortages(least.nodes) == 0
+    assert shortages(least.nodes - 1) > 0
+    assert max(plan_fleet(large, spike, at=AT, valid_until=UNTIL).cycle[0].nodes) + 2 > least.nodes
+
+
 def test_the_fewest_nodes_are_just_enough() -> None:
     of = fleet()
-    windows, (least,) = least_gpus(of, Wave())
+    windows, (least,) = least_gpus_of(of)
     assert len(windows) == 3
     assert not least.unreachable
     enough = fleet(nodes=least.nodes)
@@ -245,14 +279,14 @@ def test_the_fewest_nodes_are_just_enough() -> None:
 
 def test_a_target_beyond_the_users_maximum_is_named_unreachable() -> None:
     of = fleet(workloads=(workload("chat", 1, max_replicas=3), workload("agents", 2)))
-    _, (least,) = least_gpus(of, Wave())
+    _, (least,) = least_gpus_of(of)
     assert least.unreachable == ("chat",)
 
 
 def test_a_target_that_no_number_of_replicas_meets_counts_with_its_floor() -> None:
     never = Target(kind=TargetKind.LATENCY, bound_s=12.0, percentile=0.95)  # service alone is longer for 30 %
-    _, (least,) = least_gpus(fleet(workloads=(workload("chat", 1, targets=(never,)), workload("agents", 2))), Wave())
-    _, (without,) = least_gpus(fleet(workloads=(workload("agents", 2),)), Wave())
+    _, (least,) = least_gpus_of(fleet(workloads=(workload("chat", 1, targets=(never,)), workload("agents", 2))))
+    _, (without,) = least_gpus_of(fleet(workloads=(workload("agents", 2),)))
     assert least.unreachable == ("chat",)
     # chat's floor is one more than its 30 erlangs at the peak: four nodes
     assert 3 <= least.nodes - without.nodes <= 4

@@ -21,7 +21,6 @@ from ebbtide.allocate.explain import (
     plan_backlogs,
 )
 from ebbtide.allocate.held import held_rates_rps
-from ebbtide.allocate.least_gpus import LeastPool, least_nodes
 from ebbtide.allocate.missed import shortages_of
 from ebbtide.allocate.moves import Holding, Timeline, Transition, leads_s, timeline_of
 from ebbtide.allocate.pool_plan import PoolPlan, plan_pool
@@ -217,22 +216,3 @@ def explanation_of(whole: FleetPlan, provenance: Provenance) -> Explanation:
         reasons=Reasons({workload.name: parts[workload.name] for workload in fleet.workloads}),
         warnings=tuple(sorted(warnings)),
     )
-
-
-def least_gpus(
-    fleet: Fleet, demand_of: DemandOf, *, progress: Progress = silent
-) -> tuple[tuple[Window, ...], tuple[LeastPool, ...]]:
-    """The fewest nodes per pool that meet all targets in every window of the cycle, and those windows.
-
-    Where boundaries are to be chosen they are chosen for the given fleet first.
-    """
-    chosen = chosen_patterns(fleet, demand_of, progress)
-    patterns = fleet.patterns if chosen is None else chosen.patterns
-    windows = timeline_of([window for pattern in patterns for window in windows_of(pattern)]).windows
-    pools = []
-    for done, pool in enumerate(fleet.pools):
-        workloads = fleet.workloads_of(pool.name)
-        demand = [[demand_of(one.name, window, None) for window in windows] for one in workloads]
-        pools.append(least_nodes(pool, workloads, demand, confidence=fleet.confidence))
-        progress("least GPUs", done + 1, len(fleet.pools))
-    return windows, tuple(pools)

@@ -15,7 +15,7 @@ from ebbtide.adapters.report.inputs import ReportInput
 from ebbtide.adapters.report.profiles import demand_profiles
 from ebbtide.adapters.report.render import render_report
 from ebbtide.allocate.least_gpus import LeastPool
-from ebbtide.allocate.plan import least_gpus as fewest_nodes
+from ebbtide.allocate.least_gpus import least_gpus as fewest_nodes
 from ebbtide.allocate.plan import plan
 from ebbtide.fleet.fleet import Fleet
 from ebbtide.fleet.horizon import Window
