@@ -15,6 +15,7 @@ from ebbtide.allocate.exact_window import solve_exactly
 from ebbtide.allocate.knapsack import Choices
 from ebbtide.allocate.packing import node_shape
 
+UNSERVED_MOST = 2**16  # unserved load of a whole window at most
 SHORTAGE_UNIT = 1_000_000  # shortages in the tests are whole multiples, far above the solver's tolerance
 
 
@@ -28,6 +29,13 @@ class Case:
     lows: list[int]
     deficits: list[list[int]]
     moneys: list[list[float]]
+    unserved: list[list[int]] | None = None
+
+    def unserved_of(self, w: int, j: int) -> int:
+        return 0 if self.unserved is None else self.unserved[w][j]
+
+    def joint(self, w: int, j: int) -> int:
+        return self.deficits[w][j] * SHORTAGE_UNIT * 2 * UNSERVED_MOST + self.unserved_of(w, j)
 
     def solve(self):
         shape = node_shape(self.gpus_per_node, self.widths)
@@ -36,7 +44,7 @@ class Case:
             width=shape.width_units,
             start=np.cumsum([0, *lengths[:-1]]),
             length=np.array(lengths),
-            deficit=np.concatenate([np.array(one, dtype=np.int64) for one in self.deficits]) * SHORTAGE_UNIT,
+            deficit=np.array([self.joint(w, j) for w, length in enumerate(lengths) for j in range(length)]),
             money=np.concatenate([np.array(one, dtype=float) for one in self.moneys]),
         )
         return solve_exactly(shape, choices, np.array(self.lows), self.nodes)
@@ -62,6 +70,7 @@ class Oracle:
         self.picks = [(w, j) for w, money in enumerate(case.moneys) for j in range(len(money))]
         self.columns = len(self.picks) + len(self.patterns)
         self.deficit = [float(case.deficits[w][j]) for w, j in self.picks] + [0.0] * len(self.patterns)
+        self.unserved = [float(case.unserved_of(w, j)) for w, j in self.picks] + [0.0] * len(self.patterns)
         self.money = [case.moneys[w][j] for w, j in self.picks] + [0.0] * len(self.patterns)
         self.node_use = [float(self.whole_nodes(w, j)) for w, j in self.picks] + [1.0] * len(self.patterns)
 
@@ -96,18 +105,20 @@ class Oracle:
         return None if found.x is None else float(found.fun)
 
     def answer(self):
-        """(needed nodes, least shortage, least money for every count of nodes)."""
+        """(needed nodes, least shortage, least unserved load at it, least money at both for every count of nodes)."""
         nodes = float(self.case.nodes)
         shortage = self.least(self.deficit, (self.node_use, nodes))
         if shortage is None:
             return None
-        at_least = (self.deficit, shortage + 0.25)
-        needed = round(self.least(self.node_use, at_least))
+        shortage_held = (self.deficit, shortage + 0.25)
+        unserved = self.least(self.unserved, shortage_held, (self.node_use, nodes))
+        held = (shortage_held, (self.unserved, unserved + 0.25))
+        needed = round(self.least(self.node_use, *held))
         money = [
-            self.least(self.money, at_least, (self.node_use, float(m))) if m >= needed else np.inf
+            self.least(self.money, *held, (self.node_use, float(m))) if m >= needed else np.inf
             for m in range(self.case.nodes + 1)
         ]
-        return needed, round(shortage), money
+        return needed, round(shortage), round(unserved), money
 
 
 def falling(values: list[float]) -> list[float]:
@@ -119,7 +130,7 @@ def windows(draw) -> Case:
     node = draw(st.sampled_from([4, 6, 7, 8]))
     widths = draw(st.lists(st.integers(1, node + 2), min_size=1, max_size=5))
     short = draw(st.booleans())
-    lows, deficits, moneys = [], [], []
+    lows, deficits, moneys, unserved = [], [], [], []
     for _ in widths:
         length = draw(st.integers(1, 5))
         lows.append(draw(st.integers(0, 2)))
@@ -127,7 +138,9 @@ def windows(draw) -> Case:
         moneys.append(falling(draw(st.lists(st.integers(0, 40).map(float), min_size=length, max_size=length))))
         levels = draw(st.lists(st.integers(0, 6), min_size=length, max_size=length)) if short else [0] * length
         deficits.append([int(level) for level in falling(levels)])
-    return Case(node, draw(st.integers(1, 6)), widths, lows, deficits, moneys)
+        loads = draw(st.lists(st.integers(0, UNSERVED_MOST // 5), min_size=length, max_size=length))
+        unserved.append([int(load) if level else 0 for load, level in zip(falling(loads), deficits[-1], strict=True)])
+    return Case(node, draw(st.integers(1, 6)), widths, lows, deficits, moneys, unserved)
 
 
 def assert_equal_to_oracle(case: Case) -> None:
@@ -135,8 +148,9 @@ def assert_equal_to_oracle(case: Case) -> None:
     if wanted is None:
         assert found is None
         return
-    needed, shortage, money = wanted
-    assert (found.needed_nodes, found.deficit) == (needed, shortage * SHORTAGE_UNIT)
+    needed, shortage, unserved, money = wanted
+    assert divmod(found.deficit, 2 * UNSERVED_MOST) == (shortage * SHORTAGE_UNIT, unserved)
+    assert found.needed_nodes == needed
     np.testing.assert_allclose(found.money, money, rtol=1e-6, atol=1e-6)
 
 
@@ -198,3 +212,10 @@ def test_shortage_comes_before_any_money() -> None:
     assert case.solve().replicas(1).tolist() == [1, 1]
     scarce = Case(1, 1, [1, 1], [0, 0], [[3, 0], [2, 0]], [[5.0, 4.0], [1e6, 0.0]])
     assert scarce.solve().replicas(1).tolist() == [1, 0]
+
+
+def test_unserved_load_decides_between_equal_shortages_before_money_and_fewer_nodes() -> None:
+    equal = [[3, 3, 3], [2, 2, 2]]
+    case = Case(3, 2, [1, 3], [0, 0], equal, [[9.0, 0.0, 0.0], [0.0, 0.0, 0.0]], [[50, 20, 0], [400, 200, 0]])
+    found = case.solve()
+    assert (found.needed_nodes, found.replicas(2).tolist()) == (2, [0, 2])

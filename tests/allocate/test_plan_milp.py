@@ -1,12 +1,14 @@
 """Small plans as a mixed-integer program of their own, solved by HiGHS: the whole objective agrees to 1e-6.
 
 The program shares nothing with the planner but the queueing curves: replicas are binary choices, nodes are filled by
-enumerated patterns of widths, moves are absolute differences, and a shortage is minimised before money.
+enumerated patterns of widths, moves are absolute differences, and a shortage is minimised first, then the load that
+nobody serves, then money.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -158,6 +160,19 @@ class Program:
         nodes = {names["y", k, f]: -1.0 for f in range(len(self.fillings))} | {names["m", k]: 1.0}
         self.rows.append((nodes, 0.0, np.inf))
 
+    def unserved(self) -> np.ndarray:
+        """Load that finds no server, in whole 2^-16 of all that a window asks for, rounded down (§5.7)."""
+        case, units = self.case, np.zeros(len(self.names))
+        for k in self.windows:
+            claim = sum(one.weight * rates[k] for one, rates in zip(case.workloads, case.rates, strict=True))
+            for w, one in enumerate(case.workloads):
+                rate = case.rates[w][k]
+                misses, _ = curves(rate, self.most[w], HOURS[case.patterns][k])
+                for n in range(one.min_replicas, self.most[w] + 1):
+                    left = one.weight * max(0.0, rate - n / SERVICE_S) if misses[n] else 0.0
+                    units[self.names["x", k, w, n]] = math.floor(left / claim * 65536 + 1e-6)
+        return units
+
     def costs(self) -> tuple[np.ndarray, np.ndarray]:
         """Money and shortage of every column."""
         case = self.case
@@ -201,6 +216,15 @@ class Program:
         is_whole = np.array([name[0] != "d" for name in self.names])
         return np.where(is_whole, np.round(found.x), found.x)
 
+    def held(self, prices: np.ndarray, plan: np.ndarray, room: float) -> list[tuple[dict[int, float], float, float]]:
+        """Rows that keep every window at what it has in this plan."""
+        rows = []
+        for k in self.windows:
+            columns = [column for name, column in self.names.items() if name[0] == "x" and name[1] == k]
+            reached = float(prices[columns] @ plan[columns])
+            rows.append(({column: float(prices[column]) for column in columns}, -np.inf, reached + room))
+        return rows
+
 
 def curves(rate: float, most: int, hours: float) -> tuple[list[float], list[float]]:
     """Missing share and mean requests waiting with 0 … most replicas."""
@@ -223,13 +247,10 @@ def curves(rate: float, most: int, hours: float) -> tuple[list[float], list[floa
 def best_objective(case: Case) -> float:
     program = Program(case)
     money, shortage = program.costs()
-    scale = 1e3 / max(float(shortage.max()), 1e-9)
-    least = program.solve(shortage * scale, [])
-    held = []
-    for k in program.windows:
-        columns = [column for name, column in program.names.items() if name[0] == "x" and name[1] == k]
-        reached = float((shortage[columns] * scale) @ least[columns])
-        held.append(({column: float(shortage[column] * scale) for column in columns}, -np.inf, reached + 1e-5))
+    scaled = shortage * 1e3 / max(float(shortage.max()), 1e-9)
+    held = program.held(scaled, program.solve(scaled, []), 1e-5)
+    unserved = program.unserved()
+    held += program.held(unserved, program.solve(unserved, held), 0.5)
     # The solver takes 1e-6 for whole: beside a column of a million that is a dollar. So first any plan, then without
     # the columns that alone cost more than it.
     answer = np.inf

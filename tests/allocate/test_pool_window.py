@@ -91,7 +91,8 @@ def waiting(servers: int, rate: float, service_s: float, horizon_s: float) -> fl
 class Brute:
     """The same problem by exhaustive search over all replicas, for widths that pack by volume.
 
-    Where all that targets ask for (up to the maxima) fits, it is held; else only the minima are.
+    Where all that targets ask for (up to the maxima) fits, it is held; else only the minima are, and the order is
+    shortage, unserved load, money.
     """
 
     def __init__(self, pool: Pool, workloads: list[Workload], demands: list[WindowDemand], hours: float) -> None:
@@ -110,6 +111,32 @@ class Brute:
         held = math.ceil(CONFIDENCE * planned.days - 1e-9)
         return one.weight * float(planned.rates_rps.mean()) * sorted(missing)[held - 1] * self.hours
 
+    def day_need(self, w: int, day: int) -> int:
+        """Replicas that one day needs; needs are looked for up to eight times what the pool holds."""
+        one, planned = self.workloads[w], self.demands[w]
+        rates = planned.rates_rps[planned.offsets[day] : planned.offsets[day + 1]]
+        most = 8 * (self.pool.max_production_nodes * self.pool.gpus_per_node // one.gpus_per_replica)
+
+        def holds(n: int, target: Target) -> bool:
+            shares = [attained(n, rate, planned.service_time_s, target.bound_s) for rate in rates]
+            return float(np.dot(shares, rates) / rates.sum()) >= target.percentile
+
+        return next((n for n in range(1, most + 1) if all(holds(n, one_of) for one_of in one.targets)), most + 1)
+
+    def unserved(self, w: int, n: int) -> int:
+        """What the deciding day asks beyond n replicas, in 2^-16 of the window's claim, rounded down."""
+        planned = self.demands[w]
+        days = [planned.rates_rps[a:b] for a, b in itertools.pairwise(planned.offsets)]
+        hardest = sorted(range(len(days)), key=lambda day: (self.day_need(w, day), days[day].mean()))
+        rates = days[hardest[math.ceil(CONFIDENCE * planned.days - 1e-9) - 1]]
+        share = float(np.maximum(0.0, rates - n / planned.service_time_s).sum() / rates.sum())
+        own = self.workloads[w].weight * float(planned.rates_rps.mean())
+        claim = sum(
+            one.weight * float(d.rates_rps.mean()) * len(one.targets)
+            for one, d in zip(self.workloads, self.demands, strict=True)
+        )
+        return math.floor(share * own / claim * 65536 + 1e-6) if self.deficit(w, n) > 0.0 else 0
+
     def money(self, w: int, n: int) -> float:
         one, planned = self.workloads[w], self.demands[w]
         horizon_s = self.hours * 3600.0
@@ -124,24 +151,33 @@ class Brute:
     def answer(self) -> tuple[int, float, list[float]]:
         room = self.pool.max_production_nodes * self.pool.gpus_per_node
         held = [self.held(w) for w in range(len(self.workloads))]
-        if sum(n * one.gpus_per_replica for n, one in zip(held, self.workloads, strict=True)) > room:
+        short = sum(n * one.gpus_per_replica for n, one in zip(held, self.workloads, strict=True)) > room
+        if short:
             held = [one.min_replicas for one in self.workloads]
         tables = []
         for w, one in enumerate(self.workloads):
             top = min(room // one.gpus_per_replica, one.max_replicas or 10**9)
-            tables.append([(n, self.deficit(w, n), self.money(w, n)) for n in range(held[w], top + 1)])
+            tables.append(
+                [
+                    (n, self.deficit(w, n), self.money(w, n), self.unserved(w, n) if short else 0)
+                    for n in range(held[w], top + 1)
+                ]
+            )
         found = []
         for rows in itertools.product(*tables):
             gpus = sum(row[0] * one.gpus_per_replica for row, one in zip(rows, self.workloads, strict=True))
             if gpus <= room:
                 nodes = -(-gpus // self.pool.gpus_per_node)
-                found.append((sum(row[1] for row in rows), nodes, sum(row[2] for row in rows)))
+                found.append(
+                    (sum(row[1] for row in rows), nodes, sum(row[2] for row in rows), sum(row[3] for row in rows))
+                )
         least = min(row[0] for row in found)
         claim = sum(
             one.weight * float(d.rates_rps.mean()) * len(one.targets) * self.hours
             for one, d in zip(self.workloads, self.demands, strict=True)
         )
         good = [row for row in found if row[0] <= least + 3e-9 * claim]
+        good = [row for row in good if row[3] == min(other[3] for other in good)]
         money = [
             min((row[2] for row in good if row[1] <= m), default=math.inf)
             for m in range(self.pool.max_production_nodes + 1)
@@ -239,6 +275,24 @@ def test_minima_hold_even_when_short() -> None:
     found = windows_of(pool, [busy, idle], [demand([[1.5]]), demand([[0.01]])])
     assert found.short
     assert found.allocation(1)[1] >= 2
+
+
+def test_a_workload_that_can_hardly_be_served_keeps_all_gpus_that_serve_somebody() -> None:
+    pool = Pool(name="h100", gpus_per_node=8, nodes=3)
+    found = windows_of(pool, [workload(min_replicas=1)], [demand([[127.0 / 4.0] * 4] * 3)])
+    assert found.short
+    assert found.shortage == pytest.approx(0.9 * 127.0 / 4.0 * 2.0, rel=1e-6)  # nobody is served in time
+    assert (found.needed_nodes, found.allocation(3)) == (3, (24,))
+
+
+def test_of_two_that_cannot_be_stable_the_heavier_is_served_first() -> None:
+    pool = Pool(name="h100", gpus_per_node=8, nodes=3)
+    light, heavy = workload("light", weight=1.0), workload("heavy", weight=3.0)
+    crowd = demand([[127.0 / 4.0] * 4] * 3)
+    assert windows_of(pool, [light, heavy], [crowd, crowd]).allocation(3) == (1, 23)
+    # Four times as fast, a replica of the light one serves 1 a second at weight 1, not ¼ at weight 3.
+    fast = workload("light", service=Service(time_s=1.0, scv=1.0))
+    assert windows_of(pool, [fast, heavy], [demand([[127.0] * 4] * 3, 1.0), crowd]).allocation(3) == (23, 1)
 
 
 def test_minima_that_do_not_fit_are_the_users_error() -> None:

@@ -17,6 +17,7 @@ from ebbtide.allocate.needs import Needs, pool_needs, station_shape
 from ebbtide.allocate.packing import pack
 from ebbtide.allocate.requirement import window_deficits
 from ebbtide.allocate.samples import WorkloadSamples
+from ebbtide.allocate.unserved import joint, unserved_units
 from ebbtide.fleet.demand import Floats
 from ebbtide.fleet.planned import Ints, WindowDemand
 from ebbtide.fleet.pool import Pool, Research
@@ -40,7 +41,8 @@ class PoolCurves:
 
     The curve of workload w in window k runs from ``low[w, k]`` replicas for ``length[w, k]`` counts, flat from
     ``start[w, k]``: ``money`` in USD/h (waiting cost on the past rates, no margin) and ``deficit``, the shortage
-    (weight · rate · missing share · hours) in units of ``deficit_unit[k]``. ``low`` is what must be held; in a window
+    (weight · rate · missing share · hours) in units of ``deficit_unit[k]`` and, in a short window, the unserved load
+    behind it (``unserved.joint``). ``low`` is what must be held; in a window
     that is ``short`` (not all of that fits) it is the user's minimum.
     """
 
@@ -75,6 +77,8 @@ def pool_curves(
     parts = [
         _workload_curve(
             _Task(workload=workload, samples=needs.samples[w], hours=hours, research=research, confidence=confidence),
+            short=short,
+            day=needs.day[w],
             low=low[w],
             high=high[w],
             required=needs.required[w],
@@ -129,20 +133,31 @@ class _Curve:
     deficit: Ints
 
 
-def _workload_curve(task: _Task, *, low: Ints, high: Ints, required: Ints, unit: Floats) -> _Curve:
+def _workload_curve(
+    task: _Task, *, short: NDArray[np.bool_], day: Ints, low: Ints, high: Ints, required: Ints, unit: Floats
+) -> _Curve:
     last_short = np.minimum(required - 1, high)
-    short = np.flatnonzero(last_short >= low)
+    below = np.flatnonzero(last_short >= low)
     deficit_lengths = np.zeros(len(low), dtype=np.int64)
-    deficit_lengths[short] = (last_short - low + 1)[short]
-    deficits = _deficits(task, short, low[short], last_short[short])
+    deficit_lengths[below] = (last_short - low + 1)[below]
+    scale = task.workload.weight * task.samples.planned_mean_rps * task.hours / unit
+    units = np.rint(_deficits(task, below, low[below], last_short[below]) * np.repeat(scale, deficit_lengths)).astype(
+        np.int64
+    )
+    unserved = unserved_units(
+        task.samples,
+        day,
+        replica_rps=task.workload.service.concurrency / task.samples.service_time_s,
+        claim_share=np.where(short, scale / SHORTAGE_UNITS, 0.0),
+        low=low,
+        lengths=deficit_lengths,
+    )
     waiting, waiting_starts = _waiting(task, low, high)
     # Up to the first count without deficit, or as far as waiting still falls.
     lengths = np.maximum(np.diff(waiting_starts), np.minimum(deficit_lengths + 1, high - low + 1))
     starts = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
-    scale = task.workload.weight * task.samples.planned_mean_rps * task.hours / unit
-    money, deficit = _joined(
-        starts, waiting, waiting_starts, task.workload.waiting_cost_usd_per_request_h, deficits, deficit_lengths, scale
-    )
+    cost = task.workload.waiting_cost_usd_per_request_h
+    money, deficit = _joined(starts, waiting, waiting_starts, cost, joint(units, unserved), deficit_lengths)
     return _Curve(starts=starts, money=money, deficit=deficit)
 
 
@@ -221,7 +236,7 @@ def _deficits(task: _Task, windows: Ints, low: Ints, high: Ints) -> Floats:
 
 
 @njit(cache=True)
-def _joined(starts, waiting, waiting_starts, cost, deficits, deficit_lengths, scale):  # type: ignore[no-untyped-def]
+def _joined(starts, waiting, waiting_starts, cost, deficits, deficit_lengths):  # type: ignore[no-untyped-def]
     """Money and deficit units on common lengths: waiting keeps its last value, deficits end in 0."""
     money = np.zeros(starts[-1])
     deficit = np.zeros(starts[-1], dtype=np.int64)
@@ -231,6 +246,6 @@ def _joined(starts, waiting, waiting_starts, cost, deficits, deficit_lengths, sc
         for i in range(starts[k + 1] - starts[k]):
             money[starts[k] + i] = cost * waiting[waiting_starts[k] + min(i, known - 1)]
             if i < deficit_lengths[k]:
-                deficit[starts[k] + i] = np.int64(np.rint(deficits[before + i] * scale[k]))
+                deficit[starts[k] + i] = deficits[before + i]
         before += deficit_lengths[k]
     return money, deficit

@@ -14,22 +14,25 @@ import numpy as np
 
 from ebbtide.allocate.knapsack import Choices, Stages, best_within, least_pairs, staged_pairs
 from ebbtide.allocate.packing import NodeShape, first_fit
-from ebbtide.allocate.packing_program import Least, PackingProgram, Picks, WidthClass
+from ebbtide.allocate.packing_program import Least, Limits, PackingProgram, Picks, WidthClass
+from ebbtide.allocate.unserved import SHORTAGE_STEP, UNSERVED_UNITS
 from ebbtide.fleet.demand import Floats
 from ebbtide.fleet.planned import Ints
 
 # HiGHS works at absolute tolerances of 1e-6 and 1e-7: the largest number of a kind is scaled to this, so that they mean
 # a billionth of it. Shortages closer than that may count as equal where the packing program decides.
 PROGRAM_SCALE = 1e3
+# A unit of unserved load is then 15,000 times the solver's tolerance.
+UNSERVED_SCALE = PROGRAM_SCALE / UNSERVED_UNITS
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ExactWindow:
     """The exact answer for every count of nodes 0 … M.
 
-    ``choices`` above ``low`` replicas. ``deficit`` is the least shortage in units and its own ``deficit_bound``;
-    ``money[m]`` the least waiting cost with m nodes at that shortage, inf below ``needed_nodes``; ``class_more[m]`` how
-    many replicas above its low every width gets.
+    ``choices`` above ``low`` replicas. ``deficit`` is the least shortage with the least unserved load at it
+    (``unserved.joint``), and its own ``deficit_bound``; ``money[m]`` the least waiting cost with m nodes at both, inf
+    below ``needed_nodes``; ``class_more[m]`` how many replicas above its low every width gets.
     """
 
     shape: NodeShape
@@ -144,9 +147,7 @@ class _Search:
             if int(self.joined.last[0][used]) <= deficit:
                 if self._packs(self._more(used), nodes) and int(self.joined.last[0][used]) == deficit:
                     return nodes, deficit
-                picks = self._program.solve(
-                    Least.NODES, nodes_at_most=self.nodes, deficit_at_most=self._scaled(deficit)
-                )
+                picks = self._program.solve(Least.NODES, nodes_at_most=self.nodes, limits=self._limits(deficit))
                 assert picks is not None, "the least shortage was attained with all nodes"
                 return picks.nodes, deficit
         raise AssertionError("the least shortage is attained with all nodes")
@@ -156,7 +157,15 @@ class _Search:
         if self._packs(self._more(used), self.nodes):
             return int(self.joined.last[0][used])
         picks = self._program.solve(Least.SHORTAGE, nodes_at_most=self.nodes)
-        return None if picks is None else self._pair(self._counts(picks))[0]
+        if picks is None:
+            return None
+        least = self._pair(self._counts(picks))[0]
+        if least % SHORTAGE_STEP == 0:
+            return least
+        served = self._program.solve(
+            Least.UNSERVED, nodes_at_most=self.nodes, limits=Limits(deficit=self._limits(least).deficit)
+        )
+        return least if served is None else min(least, self._pair(self._counts(served))[0])
 
     def least_money(self, nodes: int, deficit: int) -> tuple[float, Ints]:
         """Least money with so many nodes at the least shortage, and the classes' counts above their lows."""
@@ -164,7 +173,7 @@ class _Search:
         more = self._more(used)
         if int(self.joined.last[0][used]) == deficit and self._packs(more, nodes):
             return float(self.joined.last[1][used]), more
-        picks = self._program.solve(Least.MONEY, nodes_at_most=nodes, deficit_at_most=self._scaled(deficit))
+        picks = self._program.solve(Least.MONEY, nodes_at_most=nodes, limits=self._limits(deficit))
         assert picks is not None, "needed_nodes attain the least shortage, more nodes do too"
         more = self._counts(picks)
         return self._pair(more)[1], more
@@ -195,7 +204,8 @@ class _Search:
                 WidthClass(
                     width=width,
                     counts=base + worth,
-                    deficit=deficit[worth].astype(np.float64) * self._deficit_scale,
+                    deficit=(deficit[worth] // SHORTAGE_STEP).astype(np.float64) * self._deficit_scale,
+                    unserved=(deficit[worth] % SHORTAGE_STEP).astype(np.float64) * UNSERVED_SCALE,
                     money=money[worth] * (PROGRAM_SCALE / top),
                 )
             )
@@ -203,11 +213,12 @@ class _Search:
 
     @cached_property
     def _deficit_scale(self) -> float:
-        return PROGRAM_SCALE / max(1.0, *(float(deficit[0]) for deficit, _ in self.curves))
+        return PROGRAM_SCALE / max(1.0, *(float(deficit[0] // SHORTAGE_STEP) for deficit, _ in self.curves))
 
-    def _scaled(self, deficit: int) -> float:
-        # Half a unit of room: the next worse shortage is a whole unit away.
-        return (deficit + 0.5) * self._deficit_scale
+    def _limits(self, deficit: int) -> Limits:
+        # Half a unit of room: the next worse is a whole unit away.
+        shortage, unserved = divmod(deficit, SHORTAGE_STEP)
+        return Limits(deficit=(shortage + 0.5) * self._deficit_scale, unserved=(unserved + 0.5) * UNSERVED_SCALE)
 
     def _counts(self, picks: Picks) -> Ints:
         chosen = [one.counts[pick] for one, pick in zip(self._program.classes, picks.index, strict=True)]

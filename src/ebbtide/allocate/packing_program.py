@@ -1,4 +1,4 @@
-"""Exact packing of replicas of any width, with their pairs (shortage, money), as an integer program for small fleets.
+"""Exact packing of replicas of any width, with what they leave and cost, as an integer program for small fleets.
 
 Replicas of one width are alike, so a width is one class with a curve over its total count. Nodes are paths through the
 arc-flow graph of a node (J. M. Valério de Carvalho, Exact solution of bin-packing problems using column generation
@@ -23,23 +23,30 @@ class Least(Enum):
     """What the program makes least."""
 
     SHORTAGE = auto()
+    UNSERVED = auto()
     NODES = auto()
     MONEY = auto()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class WidthClass:
-    """All workloads of one width: ``counts`` of replicas that are worth looking at, and their least pairs."""
+    """All workloads of one width: ``counts`` of replicas that are worth looking at.
+
+    Their least shortage (``deficit``), the least unserved load at it, and the least money at both.
+    """
 
     width: int
     counts: Ints
     deficit: Floats
+    unserved: Floats
     money: Floats
 
 
 def fixed_class(width: int, count: int) -> WidthClass:
     """A class with a single count to pack."""
-    return WidthClass(width=width, counts=np.array([count]), deficit=np.zeros(1), money=np.zeros(1))
+    return WidthClass(
+        width=width, counts=np.array([count]), deficit=np.zeros(1), unserved=np.zeros(1), money=np.zeros(1)
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +59,14 @@ class Picks:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """The most that may be short, and may go unserved; same units as the classes'."""
+
+    deficit: float
+    unserved: float = np.inf
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PackingProgram:
     """The program of one window: ``classes`` on nodes of ``node`` units.
 
@@ -61,13 +76,10 @@ class PackingProgram:
     node: int
     classes: tuple[WidthClass, ...]
 
-    def solve(self, least: Least, *, nodes_at_most: int, deficit_at_most: float | None = None) -> Picks | None:
-        """The least by ``least``; None where nothing fits.
-
-        ``deficit_at_most`` bounds the shortage (same unit as the classes' deficits).
-        """
+    def solve(self, least: Least, *, nodes_at_most: int, limits: Limits | None = None) -> Picks | None:
+        """The least by ``least`` within ``limits``; None where nothing fits."""
         columns = self._columns()
-        found = self._solved(columns, least, nodes_at_most, deficit_at_most)
+        found = self._solved(columns, least, nodes_at_most, limits)
         if found is None:
             return None
         firsts = np.concatenate([[0], np.cumsum([len(one.counts) for one in self.classes])]).tolist()
@@ -86,9 +98,7 @@ class PackingProgram:
         arcs = node_arcs(self.node, narrow)
         return _Columns(picks=picks, arcs=arcs)
 
-    def _solved(
-        self, columns: _Columns, least: Least, nodes_at_most: int, deficit_at_most: float | None
-    ) -> Floats | None:
+    def _solved(self, columns: _Columns, least: Least, nodes_at_most: int, limits: Limits | None) -> Floats | None:
         rows = _Rows(len(columns.picks) + len(columns.arcs) + 1)
         nodes_column = rows.columns - 1
         first_arc = len(columns.picks)
@@ -109,23 +119,25 @@ class PackingProgram:
             0.0,
             float(nodes_at_most),
         )
-        deficits = [float(self.classes[c].deficit[k]) for c, k in columns.picks]
-        if deficit_at_most is not None:
-            rows.add(list(range(len(deficits))), deficits, -np.inf, deficit_at_most)
+        if limits is not None:
+            every = list(range(len(columns.picks)))
+            rows.add(every, [float(self.classes[c].deficit[k]) for c, k in columns.picks], -np.inf, limits.deficit)
+            if limits.unserved < np.inf:
+                rows.add(
+                    every, [float(self.classes[c].unserved[k]) for c, k in columns.picks], -np.inf, limits.unserved
+                )
         # A presolved solution that misses a row of large numbers by a rounding makes HiGHS write to stdout.
-        presolve = deficit_at_most is None
-        return rows.solved(self._prices(columns, least, deficits, wide), binary=first_arc, presolve=presolve)
+        presolve = limits is None
+        return rows.solved(self._prices(columns, least, wide), binary=first_arc, presolve=presolve)
 
-    def _prices(self, columns: _Columns, least: Least, deficits: list[float], wide: list[tuple[int, int]]) -> Floats:
+    def _prices(self, columns: _Columns, least: Least, wide: list[tuple[int, int]]) -> Floats:
         prices = np.zeros(len(columns.picks) + len(columns.arcs) + 1)
-        if least is Least.SHORTAGE:
-            prices[: len(deficits)] = deficits
-        elif least is Least.MONEY:
-            prices[: len(deficits)] = [float(self.classes[c].money[k]) for c, k in columns.picks]
-        else:
+        if least is Least.NODES:
             prices[-1] = 1.0
             for j, whole in wide:
                 prices[j] = float(whole)
+        else:
+            prices[: len(columns.picks)] = [_price(self.classes[c], least)[k] for c, k in columns.picks]
         return prices
 
     def _whole_nodes(self, c: int, k: int) -> int:
@@ -142,6 +154,10 @@ class PackingProgram:
             elif point == self.node:
                 members, signs = [*members, nodes_column], [*signs, -1.0]
             rows.add(members, signs, 0.0, 0.0)
+
+
+def _price(one: WidthClass, least: Least) -> Floats:
+    return {Least.SHORTAGE: one.deficit, Least.UNSERVED: one.unserved, Least.MONEY: one.money}[least]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,6 +20,7 @@ from ebbtide.allocate.needs import minima_do_not_fit
 from ebbtide.allocate.packing import Packing, pack
 from ebbtide.allocate.reason import Cases
 from ebbtide.allocate.shortage import least_shortage
+from ebbtide.allocate.unserved import shortage_units
 from ebbtide.fleet.demand import Floats
 from ebbtide.fleet.planned import Ints, WindowDemand
 from ebbtide.fleet.pool import Pool, Research
@@ -86,8 +87,9 @@ class PoolWindow:
     """One window of one pool: what 0 … M nodes in production give (M = ``pool.max_production_nodes``).
 
     ``needed_nodes`` is the fewest with the least ``shortage`` (Σ weight · rate · missing share · hours, 0 where all
-    targets can be met), ``shortage_bound`` a proven lower bound of it. ``cost_usd_per_h[m]`` is the least waiting cost
-    with m nodes at that shortage, inf below ``needed_nodes``; ``bound_usd_per_h[m]`` a proven lower bound of it.
+    targets can be met) and, at that, the least unserved load; ``shortage_bound`` is a proven lower bound of the
+    shortage. ``cost_usd_per_h[m]`` is the least waiting cost with m nodes at both, inf below ``needed_nodes``;
+    ``bound_usd_per_h[m]`` a proven lower bound of it.
     """
 
     needed_nodes: int
@@ -158,8 +160,8 @@ def _window(context: PoolContext, k: int) -> PoolWindow:
         raise minima_do_not_fit(context.pool, curves.needs.shape, curves.needs.minimum)
     return PoolWindow(
         needed_nodes=answer.needed_nodes,
-        shortage=answer.deficit * float(curves.deficit_unit[k]),
-        shortage_bound=answer.deficit_bound * float(curves.deficit_unit[k]),
+        shortage=shortage_units(answer.deficit) * float(curves.deficit_unit[k]),
+        shortage_bound=shortage_units(answer.deficit_bound) * float(curves.deficit_unit[k]),
         cost_usd_per_h=answer.money,
         bound_usd_per_h=answer.bound,
         index=k,
