@@ -11,14 +11,17 @@ from ebbtide.allocate.exact_window import solve_exactly
 from ebbtide.allocate.hull import hull_steps
 from ebbtide.allocate.knapsack import Choices
 from ebbtide.allocate.large_window import Base, solve_large
-from ebbtide.allocate.packing import node_shape, pack
+from ebbtide.allocate.packing import Packing, node_shape, pack
 from ebbtide.allocate.shortage import least_shortage
 
 NODE_VALUE = 16.0  # 8 GPUs at 2 USD/h
 
 
 def falling_curves(rng: np.random.Generator, widths: np.ndarray, length: int, *, short: bool) -> Choices:
-    """Money like M/M/c above its floor: falling by halves; shortage S-shaped over the first half of the counts."""
+    """Money like M/M/c above its floor: falling by halves; shortage S-shaped over the first half of the counts.
+
+    Behind a shortage stands unserved load, falling in a line to the bend.
+    """
     moneys, deficits = [], []
     for width in widths:
         decay = rng.uniform(0.3, 0.8)
@@ -26,6 +29,8 @@ def falling_curves(rng: np.random.Generator, widths: np.ndarray, length: int, *,
         bend = rng.uniform(2.0, length / 2)
         share = 1.0 / (1.0 + np.exp(2.0 * (np.arange(length) - bend)))
         deficit = np.rint(rng.uniform(0.5, 2.0) * 1e6 * share).astype(np.int64)
+        unserved = 2.0**16 / len(widths) * np.maximum(0.0, 1.0 - np.arange(length) / bend)
+        deficit = deficit * 2**17 + unserved.astype(np.int64)
         deficit[int(bend) + 3 :] = 0
         deficits.append(deficit if short else np.zeros(length, dtype=np.int64))
     return Choices(
@@ -88,6 +93,51 @@ def test_shortage_is_near_its_least_and_bounded_from_below(seed: int) -> None:
     assert split.deficit_bound <= exact.deficit <= shortage
     assert shortage <= exact.deficit + 0.001 * float(choices.deficit[choices.start].sum())
     assert pack(shape, low + split.more).nodes <= nodes
+
+
+def test_replicas_that_lie_badly_one_by_one_are_packed_anew_until_no_room_is_left() -> None:
+    # 3 of 8 GPUs: two replicas leave 2 GPUs free on each node, which the narrow ones fill.
+    rng = np.random.default_rng(8)
+    nodes, counts = 300, 900
+    shape = node_shape(8, [1, 3])
+    low = np.zeros(2, dtype=np.int64)
+    missing = np.where(np.arange(counts) < counts - 100, 10**8, 0)
+    unserved = (2**15 * np.maximum(0.0, 1.0 - np.arange(counts) / (counts - 120))).astype(np.int64)
+    choices = Choices(
+        width=shape.width_units,
+        start=np.array([0, counts]),
+        length=np.array([counts, counts]),
+        deficit=np.tile(missing * 2**17 + unserved, 2),
+        money=np.sort(rng.random(2 * counts).reshape(2, counts))[:, ::-1].ravel() * 1e4,
+    )
+    base = pack(shape, low)
+    split = least_shortage(shape, choices, low, nodes, base)
+    assert pack(shape, low + split.more).nodes == split.packed.nodes
+    assert int(split.more @ shape.width_units) >= 0.99 * nodes * 8
+    found = solve_large(
+        shape, choices.beyond(split.more), Base(low=split.more, packed=split.packed), nodes, node_value=NODE_VALUE
+    )
+    assert found.needed_nodes == int(np.isfinite(found.money).argmax())
+
+
+def test_nodes_below_the_needed_ones_are_never_priced() -> None:
+    # The base lies badly: one node for each of its replicas. A leg that packs anew takes fewer.
+    shape = node_shape(8, [1, 3])
+    low = np.array([40, 40])
+    badly = Packing(nodes=80, free=np.array([0, 0, 0, 0, 0, 40, 0, 40, 0]))
+    choices = Choices(
+        width=shape.width_units,
+        start=np.array([0, 30]),
+        length=np.array([30, 30]),
+        deficit=np.zeros(60, dtype=np.int64),
+        money=np.concatenate([100.0 * 0.8 ** np.arange(30), 300.0 * 0.8 ** np.arange(30)]),
+    )
+    found = solve_large(shape, choices, Base(low=low, packed=badly), 100, node_value=NODE_VALUE)
+    assert found.needed_nodes < 80
+    assert np.isinf(found.money[: found.needed_nodes]).all()
+    assert np.isfinite(found.money[found.needed_nodes :]).all()
+    for count in range(found.needed_nodes, 101):
+        assert pack(shape, found.replicas(count)).nodes <= count
 
 
 curves = st.lists(

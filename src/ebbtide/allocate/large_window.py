@@ -38,8 +38,8 @@ class Leg:
 class LargeWindow:
     """A good answer for every count of nodes 0 … M, and its bounds.
 
-    ``deficit`` is the shortage in units, ``deficit_bound`` a proven lower bound of the least. ``bound[m] ≤ money[m]``;
-    the best leg for m nodes is ``legs[leg[m]]``.
+    ``deficit`` is the shortage and unserved load (``unserved.joint``), ``deficit_bound`` a proven lower bound of the
+    least. ``bound[m] ≤ money[m]``; the best leg for m nodes is ``legs[leg[m]]``.
     """
 
     needed_nodes: int
@@ -81,7 +81,8 @@ def solve_large(shape: NodeShape, choices: Choices, base: Base, nodes: int, *, n
     deficit, _ = choices.total(np.zeros(len(base.low), dtype=np.int64))
     bound = hull_bound(choices, choices.money, base.low, np.arange(nodes + 1.0), prices)
     return LargeWindow(
-        needed_nodes=base.packed.nodes,
+        # A leg that holds more may still lie on fewer nodes than the base does, where that was packed step by step.
+        needed_nodes=min(leg.nodes for leg in legs),
         deficit=deficit,
         deficit_bound=min(base.deficit_bound, float(deficit)),
         money=best,
