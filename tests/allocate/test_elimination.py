@@ -54,6 +54,7 @@ def test_tables_above_the_cap_are_refused_not_made() -> None:
     assert minimise(ring, table_cells=10_000) is not None
 
 
+@settings(deadline=None)
 @given(
     table=st.lists(st.integers(0, 30).map(float), min_size=1, max_size=9),
     weight=st.integers(0, 5).map(float),
