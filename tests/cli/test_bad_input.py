@@ -138,3 +138,27 @@ def test_a_folder_with_an_impossible_name_is_no_bug(ebbtide, fleet_file: Path) -
     assert told.code == 4
     assert "too long" in told.err
     assert "Traceback" not in told.err
+
+
+LOG_ROWS = "time,service,duration_s\n" + "".join(
+    f"2026-09-0{day}T{hour:02}:{minute:02}:00,chat,{seconds}\n"
+    for day in (1, 2, 3)
+    for hour in range(24)
+    for minute, seconds in ((0, 6), (20, 9), (40, 12))
+)
+
+
+def test_a_latency_below_the_observed_service_is_refused_at_its_line(ebbtide, fleet_file: Path) -> None:
+    lines = fleet_file.read_text(encoding="utf-8").splitlines()[:-2]
+    chat = "  - {name: chat, gpusPerReplica: 1, service: {observed: {}, concurrency: 4}, targets: [{latency: 8s}]}"
+    text = "\n".join([*lines, chat, ""]).replace("file: rates.csv", "file: requests.csv")
+    fleet_file.write_text(text, encoding="utf-8")
+    (fleet_file.parent / "requests.csv").write_text(LOG_ROWS, encoding="utf-8")
+    told = ebbtide("allocate", fleet_file, "-o", fleet_file.parent, "--json")
+    error = json.loads(told.out)["error"]
+    assert (told.code, error["kind"]) == (2, "latency_below_service"), told
+    assert f"{fleet_file}:{len(lines) + 1}" in ebbtide("allocate", fleet_file, "-o", fleet_file.parent).err
+    assert "is 8s, but the service alone takes 9s on average" in error["message"]
+    assert not (fleet_file.parent / "schedule.yaml").exists()
+    fleet_file.write_text(text.replace("latency: 8s", "latency: 60s"), encoding="utf-8")
+    assert ebbtide("allocate", fleet_file, "-o", fleet_file.parent).code == 0

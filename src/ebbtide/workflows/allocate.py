@@ -25,7 +25,7 @@ from ebbtide.settings import read_settings
 from ebbtide.workflows.demand import Stage, read_demand, source_talk
 from ebbtide.workflows.lifetime import lifetime_warnings
 from ebbtide.workflows.planning import Planned, tuned
-from ebbtide.workflows.reach import out_of_reach
+from ebbtide.workflows.reach import out_of_reach, refuse_latency_below_service
 
 VALID_DAYS = 14  # two weeks on, newer demand could have been planned from twice over
 
@@ -96,6 +96,7 @@ def least_gpus(fleet_file: Path, *, stage: Stage = silent) -> Fewest:
 
 def _planned(document: FleetDocument, stage: Stage) -> tuple[Planned, tuple[str, ...]]:
     demand = read_demand(document, sql_url=read_settings().sql_url, stage=stage)
+    refuse_latency_below_service(document, demand.series)
     stage("tuning margins on past days", 0, 1)
     planned = Planned(fleet=document.fleet, demand=demand, tuning=tuned(document.fleet, demand))
     return planned, tuple(line for record in demand.records for line in source_talk(record))

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from ebbtide.adapters.documents.fleet import FleetDocument
+from ebbtide.errors import InputError
 from ebbtide.fleet.demand import Series
 from ebbtide.fleet.fleet import Fleet
 from ebbtide.fleet.workload import Target, TargetKind, Workload
@@ -21,6 +23,32 @@ def out_of_reach(fleet: Fleet, series: Mapping[str, Series]) -> tuple[str, ...]:
         for target in workload.targets
         if target.kind is TargetKind.LATENCY
         and (share := _share_without_waiting(workload, target, series[workload.name])) < target.percentile
+    )
+
+
+def refuse_latency_below_service(document: FleetDocument, series: Mapping[str, Series]) -> None:
+    """``InputError`` for the first latency target below the mean service time that was observed.
+
+    Where the Fleet gives the time itself, reading it has refused that already.
+    """
+    for workload in document.fleet.workloads:
+        if workload.service.time_s is None:
+            one = series[workload.name]
+            time_s = mean_service_time_s(one, np.flatnonzero(one.observed), workload.name)
+            for index, target in enumerate(workload.targets):
+                if target.kind is TargetKind.LATENCY and target.bound_s < time_s:
+                    raise _below_service(
+                        document, f"workloads[{workload.name}].targets[{index}].latency", target, time_s
+                    )
+
+
+def _below_service(document: FleetDocument, field: str, target: Target, time_s: float) -> InputError:
+    return InputError(
+        f"is {target.bound_s:g}s, but the service alone takes {time_s:.4g}s on average, as observed: "
+        "no fleet can hold that",
+        kind="latency_below_service",
+        place=document.place(field),
+        hint="raise the latency, or bound the wait instead",
     )
 
 
