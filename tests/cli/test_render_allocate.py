@@ -186,6 +186,15 @@ def test_shortages_say_who_when_and_by_how_much() -> None:
     ]
 
 
+def test_a_shortage_that_no_gpus_end_asks_for_none() -> None:
+    short = Shortage(
+        workload="reason", window="all-0900", missing_gpus=None, attainment=0.92, required=0.95, wait_s=9.0
+    )
+    text = " ".join(plan(SIX, NODES, worst=WORST, lead_s=LEADS, shortages=(short,)).text().split())
+    said = "short: reason 09:00-13:00: no number of GPUs is enough; 92 % within target, asked 95 %"
+    assert text.endswith(said)
+
+
 def test_a_miss_reads_above_100_percent() -> None:
     two = {name: SIX[name] for name in ("chat", "agents")}
     text = plan(two, NODES, worst={("chat", 3): 1.0004, ("agents", 5): math.inf}).text()

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ebbtide.allocate.needs import planned_shares
 from ebbtide.allocate.pool_plan import PoolPlan
 from ebbtide.allocate.samples import WorkloadSamples, ragged_means
 from ebbtide.fleet.demand import Floats
@@ -22,7 +23,10 @@ CLOSE = 1e-6
 
 
 def held_rates_rps(plan: PoolPlan) -> list[Floats]:
-    """Per workload the greatest steady rate that its replicas hold at all targets in every window, [windows]."""
+    """Per workload the greatest steady rate that its replicas hold at all targets in every window, [windows].
+
+    Targets out of reach are held as far as they can be met: ``needs.planned_shares``.
+    """
     if not plan.workloads:
         return []
     samples = plan.windows[0].context.curves.needs.samples
@@ -68,7 +72,14 @@ def _held(workloads: Sequence[Workload], lengths: Ints, rows: Floats) -> Floats:
     patience_s = each([one.patience_s for one in workloads])
     targets = range(len(workloads[0].targets))
     bounds_s = [each([one.targets[t].bound_s for one in workloads]) for t in targets]
-    shares = [each([one.targets[t].percentile for one in workloads]) for t in targets]
+    cases = np.cumsum(lengths)[:-1]
+    services = list(zip(np.split(times_s, cases), np.split(service_scv, cases), strict=True))
+    shares = [
+        np.concatenate(
+            [planned_shares(one.targets[t], *service) for one, service in zip(workloads, services, strict=True)]
+        )
+        for t in targets
+    ]
 
     def is_held(rates_rps: Floats) -> NDArray[np.bool_]:
         station = Station(

@@ -27,7 +27,7 @@ class LeastPool:
     """The fewest nodes of one pool: ``production_nodes[k]`` in window k, ``nodes`` for all of them with the reserved.
 
     ``unreachable`` names workloads whose targets no number of replicas up to their maximum meets. They count with their
-    maximum; without one, where no number is enough, with their floor (§5.5).
+    maximum; without one, where no number is enough, with what comes as near as can be (§5.4).
     """
 
     name: str
@@ -72,7 +72,7 @@ def least_nodes(
     endless = (needs.target > reached[:, None]) & np.array([[one.max_replicas is None] for one in workloads])
     counted = np.where(endless, np.maximum(needs.floor, needs.minimum[:, None]), needs.held)
     production = tuple(pack(needs.shape, counted[:, k]).nodes for k in range(counted.shape[1]))
-    short = (needs.held < needs.required).any(axis=1) | beyond
+    short = (needs.held < needs.required).any(axis=1) | beyond | needs.out_of_reach.any(axis=1)
     return LeastPool(
         name=pool.name,
         gpus_per_node=pool.gpus_per_node,

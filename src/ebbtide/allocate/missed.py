@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ebbtide.allocate.needs import station_shape
+from ebbtide.allocate.needs import Needs, required_of, station_shape
 from ebbtide.allocate.pool_plan import PoolPlan
 from ebbtide.allocate.requirement import day_peak, window_deficits
 from ebbtide.allocate.samples import WorkloadSamples, stretches
@@ -14,11 +14,16 @@ from ebbtide.fleet.schedule import Shortage
 from ebbtide.fleet.workload import Target, Workload
 from ebbtide.queueing.curves import attainment_curves, wait_percentiles_s
 
+# How many replicas are looked for to say what is missing, window by window: more than any cluster, and the curves of
+# fifteen past days up to it fit into memory.
+MOST_REPLICAS = 1_000_000
+
 
 def shortages_of(plan: PoolPlan) -> list[Shortage]:
     """All shortages of a pool's plan: by workload in the Fleet's order, then by window.
 
-    ``missing_gpus`` are those of the replicas between the given number and what the targets need; ``attainment`` and
+    ``missing_gpus`` are those of the replicas between the given number and what the targets need, None where no number
+    is enough; ``attainment`` and
     ``wait_s`` are those of the target that is missed most, on the day that ``confidence`` asks for.
     """
     if not plan.workloads:
@@ -27,14 +32,30 @@ def shortages_of(plan: PoolPlan) -> list[Shortage]:
     given = np.array(plan.replicas, dtype=np.int64).T
     found: list[Shortage] = []
     for w, workload in enumerate(plan.workloads):
-        short = np.flatnonzero(given[w] < needs.target[w])
+        short = np.flatnonzero((given[w] < needs.target[w]) | needs.out_of_reach[w])
         if len(short):
             confidence = plan.windows[0].context.confidence
             case = _Missed(workload, needs.samples[w].pick(short), needs.day[w, short], given[w, short], confidence)
-            missing = (needs.target[w, short] - given[w, short]) * int(needs.shape.width_gpus[w])
+            missing = [
+                None
+                if needs.out_of_reach[w, k]
+                else (_whole_need(needs, workload, w, k, confidence) - int(given[w, k]))
+                * int(needs.shape.width_gpus[w])
+                for k in short.tolist()
+            ]
             names = [plan.timeline.windows[k].name for k in short.tolist()]
             found += case.shortages(names, missing)
     return found
+
+
+def _whole_need(needs: Needs, workload: Workload, w: int, k: int, confidence: float) -> int:
+    """The replicas that workload ``w`` needs in window ``k``, though they may be far more than the pool's plan asks."""
+    need = int(needs.target[w, k])
+    if need <= needs.sought[w]:
+        return need
+    at_most = max(MOST_REPLICAS, 4 * int(needs.floor[w, k]))
+    found, _ = required_of(workload, needs.samples[w].pick(np.array([k])), at_most, confidence)
+    return int(found[0])
 
 
 class _Missed:
@@ -44,7 +65,7 @@ class _Missed:
         self.workload, self.samples, self.day, self.given = workload, samples, day, given
         self.confidence = confidence
 
-    def shortages(self, windows: list[str], missing_gpus: Ints) -> list[Shortage]:
+    def shortages(self, windows: list[str], missing_gpus: list[int | None]) -> list[Shortage]:
         targets = self.workload.targets
         deficits = np.array([self._deficits(target) for target in targets])
         worst = np.argmax(deficits, axis=0)
@@ -53,7 +74,7 @@ class _Missed:
             Shortage(
                 workload=self.workload.name,
                 window=window,
-                missing_gpus=int(missing_gpus[k]),
+                missing_gpus=missing_gpus[k],
                 attainment=float(targets[t].percentile - deficits[t, k]),
                 required=targets[t].percentile,
                 wait_s=float(waits_s[t, k]),

@@ -224,8 +224,11 @@ def _shortages(plan: _Plan) -> Iterator[str]:
 def _short_line(shortage: Shortage, windows: dict[str, Window]) -> str:
     where = hours_label(windows[shortage.window]) if shortage.window in windows else shortage.window
     got, asked = percent_pair(shortage.attainment, shortage.required)
-    gpus = "1 GPU" if shortage.missing_gpus == 1 else f"{whole(shortage.missing_gpus)} GPUs"
-    return f"short: {shortage.workload} {where} needs {gpus} more; {got} within target, asked {asked}"
+    needs = ": no number of GPUs is enough"
+    if shortage.missing_gpus is not None:
+        gpus = "1 GPU" if shortage.missing_gpus == 1 else f"{whole(shortage.missing_gpus)} GPUs"
+        needs = f" needs {gpus} more"
+    return f"short: {shortage.workload} {where}{needs}; {got} within target, asked {asked}"
 
 
 def _filled(text: str) -> list[str]:

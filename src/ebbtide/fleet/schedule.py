@@ -90,11 +90,14 @@ class WorkloadFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shortage:
-    """A target that the fleet cannot meet in a window: who, when, by how much."""
+    """A target that the fleet cannot meet in a window: who, when, by how much.
+
+    ``missing_gpus`` is None where no number of GPUs is enough: service alone is longer than the target too often.
+    """
 
     workload: str
     window: str
-    missing_gpus: int
+    missing_gpus: int | None
     attainment: float
     required: float
     wait_s: float

@@ -68,6 +68,19 @@ def test_the_document_reads_as_documented(tmp_path: Path, schedule: Schedule, ex
     assert max(len(line) for line in text.splitlines()) <= 150
 
 
+@pytest.mark.parametrize("gpus", [None, 0, 96_000_000_000])
+def test_any_size_of_a_shortage_is_read_back(
+    tmp_path: Path, schedule: Schedule, explanation: Explanation, gpus: int | None
+) -> None:
+    path = tmp_path / "schedule.yaml"
+    shortages = tuple(replace(one, missing_gpus=gpus) for one in explanation.shortages)
+    write_schedule(path, schedule, replace(explanation, shortages=shortages))
+    assert f"missingGpus: {'null' if gpus is None else gpus}," in path.read_text()
+    _, read = read_schedule(path)
+    assert read is not None
+    assert [one.missing_gpus for one in read.shortages] == [gpus]
+
+
 def test_what_is_written_is_read_back(tmp_path: Path, dated_schedule: Schedule, explanation: Explanation) -> None:
     path = tmp_path / "schedule.yaml"
     reasons = {name: (*rows, rows[0]) for name, rows in explanation.reasons.items()}

@@ -102,6 +102,14 @@ def test_shortages_are_said_in_full(short_plan: ReportInput) -> None:
     assert "0.95 rests on the margin" in text
 
 
+def test_a_shortage_that_no_gpus_end_names_no_number(short_plan: ReportInput) -> None:
+    shortages = tuple(replace(one, missing_gpus=None) for one in short_plan.explanation.shortages)
+    plan = replace(short_plan, explanation=replace(short_plan.explanation, shortages=shortages))
+    text = render_report(plan).replace("\N{NO-BREAK SPACE}", " ")
+    assert "09:00–13:00: no number of GPUs is enough; 71 % within target, asked 95 %" in text
+    assert "GPUs short" not in text
+
+
 def test_many_shortages_unfold(short_plan: ReportInput) -> None:
     many = replace(short_plan.explanation, shortages=short_plan.explanation.shortages * 20)
     assert "and 28 more" in render_report(replace(short_plan, explanation=many))

@@ -164,7 +164,9 @@ class ShortageSpec(DocumentModel):
 
     workload: Label = described("Who goes short.")
     window: Label = described("When.")
-    missing_gpus: Count = described("GPUs that the target would take in addition.", unit="GPUs")
+    missing_gpus: int | None = described(
+        "GPUs that the target would take in addition; null where no number is enough.", unit="GPUs", ge=0
+    )
     wait: Wait = described("The wait (or latency) at the target's percentile.", unit="duration")
     attainment: Figure = described("Share of requests within target.", unit="share")
     required: Figure = described("The share that is asked for.", unit="share")

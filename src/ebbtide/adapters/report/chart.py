@@ -97,11 +97,12 @@ class TideChart:
 
 
 def tide_chart(
-    tide: Tide, wave: Wave | None, windows: tuple[Window, ...], missing_gpus: Mapping[int, int]
+    tide: Tide, wave: Wave | None, windows: tuple[Window, ...], missing_gpus: Mapping[int, int | None]
 ) -> TideChart:
     """The chart of one pool; ``wave`` None: the demand was not observed, and only the allocation is drawn.
 
-    ``missing_gpus`` are the GPUs that a window (by its number) lacks; windows without shortage are not in it.
+    ``missing_gpus`` are the GPUs that a window (by its number) lacks (None: no number is enough); windows without
+    shortage are not in it.
     """
     fleet = tide.pool.nodes * tide.pool.gpus_per_node
     highest = float(np.nanmax(wave.high_gpus)) if wave is not None and not np.isnan(wave.high_gpus).all() else 0.0
@@ -126,7 +127,7 @@ def tide_chart(
 
 
 def _drawing(
-    frame: Frame, tide: Tide, wave: Wave | None, plan: tuple[tuple[Window, ...], Mapping[int, int]], most: float
+    frame: Frame, tide: Tide, wave: Wave | None, plan: tuple[tuple[Window, ...], Mapping[int, int | None]], most: float
 ) -> Drawing:
     windows, missing_gpus = plan
     plot = Plot(

@@ -106,7 +106,7 @@ def _round_step(least: float) -> float:
     return next(power * factor for factor in (1.0, 2.0, 5.0, 10.0) if power * factor >= least)
 
 
-def node_labels(plot: Plot, tide: Tide, missing_gpus: Mapping[int, int]) -> Iterator[Mark]:
+def node_labels(plot: Plot, tide: Tide, missing_gpus: Mapping[int, int | None]) -> Iterator[Mark]:
     """Nodes above every step that is wide enough; below it what is missing where targets cannot be met."""
     widest = max(spell.end - spell.start for spell in tide.spells)
     for spell, start, end in _stretches(tide):
@@ -116,8 +116,9 @@ def node_labels(plot: Plot, tide: Tide, missing_gpus: Mapping[int, int]) -> Iter
         text = f"{nodes} nodes" if end - start == widest else nodes
         if _fits(text, width):
             yield Mark(x=x, y=y - 6, text=text, kind="nodes")
-        if short := missing_gpus.get(spell.window, 0):
-            said = f"▲ {whole(short)} GPUs short"
+        short = missing_gpus.get(spell.window, 0)
+        if short != 0:
+            said = "▲ no GPUs are enough" if short is None else f"▲ {whole(short)} GPUs short"
             yield Mark(x=x, y=min(y + 15, plot.bottom - 4), text=said if _fits(said, width) else "▲", kind="short")
 
 

@@ -143,8 +143,10 @@ def _charts(report: ReportInput) -> Iterator[TideChart]:
         members = {workload.name for workload in report.fleet.workloads_of(column.name)}
         wave = wave_of([profile for profile in report.profiles if profile.workload in members])
         tide = tide_of(report.schedule, column, report.fleet.pool(column.name))
-        missing: dict[int, int] = {}
+        missing: dict[int, int | None] = {}
         for short in report.explanation.shortages:
             if short.workload in members and short.window in numbers:
-                missing[numbers[short.window]] = missing.get(numbers[short.window], 0) + short.missing_gpus
+                before = missing.get(numbers[short.window], 0)
+                more = short.missing_gpus
+                missing[numbers[short.window]] = None if before is None or more is None else before + more
         yield tide_chart(tide, wave, report.schedule.windows, missing)

@@ -203,9 +203,15 @@ def shortage_text(shortage: Shortage, schedule: Schedule) -> str:
     names = [window.name for window in schedule.windows]
     where = dict(zip(names, _row_heads(schedule.windows), strict=True)).get(shortage.window, shortage.window)
     got, asked = percent_pair(shortage.attainment, shortage.required)
-    gpus = "1 GPU" if shortage.missing_gpus == 1 else f"{whole(shortage.missing_gpus)} GPUs"
+    missing = _missing_text(shortage.missing_gpus)
     waits = f"the wait is {wait(shortage.wait_s)}" if math.isfinite(shortage.wait_s) else "the queue grows"
-    return f"{where}: {gpus} short; {got} within target, asked {asked}; {waits}"
+    return f"{where}: {missing}; {got} within target, asked {asked}; {waits}"
+
+
+def _missing_text(gpus: int | None) -> str:
+    if gpus is None:
+        return "no number of GPUs is enough"
+    return "1 GPU short" if gpus == 1 else f"{whole(gpus)} GPUs short"
 
 
 def share_of(part: float, total: float) -> str:
