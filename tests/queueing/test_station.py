@@ -313,3 +313,31 @@ def test_one_element_beside_scalars_is_an_array_like_any_other() -> None:
     station = Station(replicas=[3.0], arrival_rate_rps=[1.0], service_time_s=2.0, service_scv=[1.0])
     assert station.attainment(TargetKind.LATENCY, 5.0).shape == station.mean_wait_s.shape == (1,)
     assert np.exp(log_erlang_c([3.0], 2.0)) == pytest.approx(station.probability_of_waiting)
+
+
+@pytest.mark.parametrize("patience_s", [1e-9, 1e-3, 5.0, 1e3])
+@pytest.mark.parametrize("balancing", list(Balancing))
+def test_deep_overload_keeps_every_server_busy(patience_s: float, balancing: Balancing) -> None:
+    station = Station(
+        replicas=10, arrival_rate_rps=[1e4, 1e9, 1e14], service_time_s=1.0, patience_s=patience_s, balancing=balancing
+    )
+    busy = station.utilisation
+    # Patience far shorter than a service: servers idle for a gap between arrivals, 1e-4 of a service at 1e4 a second.
+    assert np.all((busy > 1.0 - 2e-3) & (busy <= 1.0))
+    assert busy[1:].tolist() == pytest.approx([1.0, 1.0], abs=1e-7 if patience_s < 1e-6 else 1e-12)
+
+
+def test_patience_that_no_double_carries_is_refused() -> None:
+    with pytest.raises(InputError, match="patience") as refused:
+        Station(replicas=1, arrival_rate_rps=1e9, service_time_s=1.0, patience_s=1e300)
+    assert refused.value.kind == "bad_patience_s"
+    long = Station(replicas=1, arrival_rate_rps=0.5, service_time_s=1.0, patience_s=1e99)
+    assert float(long.mean_wait_s) == pytest.approx(1.0)
+
+
+def test_long_patience_keeps_the_mean_wait() -> None:
+    patience_s = np.array([1e6, 1e8, 1e12, 1e50])
+    mean_s = Station(replicas=2, arrival_rate_rps=1.5, service_time_s=1.0, patience_s=patience_s).mean_wait_s
+    unlimited_s = Station(replicas=2, arrival_rate_rps=1.5, service_time_s=1.0).mean_wait_s
+    assert mean_s == pytest.approx(np.full(4, float(unlimited_s)), rel=1e-4)
+    assert mean_s[2:] == pytest.approx(np.full(2, float(unlimited_s)), rel=1e-10)

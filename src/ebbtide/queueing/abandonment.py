@@ -42,6 +42,12 @@ def _log_excess(s: float, x: float) -> float:
     """ln N(s, x), N = 1 + (x − s) L(s, x) = Σ k x^k / (s)_(k+1), for x ≤ s."""
     if x < 0.3 * s or s < 12.0:
         return _log_excess_series(s, x)
+    d = s - x
+    if d > 1e5 and x < 1e-5 * d * d:
+        # Long patience: 1 − (s − x) L would cancel. N = x dL/dx and L = (1 − N)/d give this series in q = x/d² and 1/d;
+        # what it leaves out is 105 q³.
+        q = x / d / d
+        return math.log(q) + math.log1p(-1.0 / d - 3.0 * q + 1.0 / d / d + 10.0 * q / d + 15.0 * q * q)
     return math.log(max(1e-300, 1.0 - (s - x) * math.exp(log_lower_scaled(s, x))))
 
 
@@ -105,6 +111,18 @@ def log_offered_tail(s: float, x: float, log_norm: float, t: float) -> float:
 def log_abandon(s: float, x: float, log_norm: float) -> float:
     """ln of the share that gives up."""
     return min(0.0, _log_lost(s, x, x, 0.0) - log_norm)
+
+
+@njit(cache=True, nogil=True)
+def log_served(s: float, x: float, log_norm: float) -> float:
+    """ln of the share that is served, for deep overload (x far above s), where 1 less the lost cancels.
+
+    (E − 1 + s L)/norm, of which E − 1 is lost in E's own rounding there: where it counts (patience far shorter than a
+    service) 1 − lost tells more than s L alone. Callers hold the result to the capacity.
+    """
+    lost = log_abandon(s, x, log_norm)
+    by_queue = math.log(s) + _log_lower(s, x, x, 0.0) - log_norm
+    return max(by_queue, math.log1p(-math.exp(lost)) if lost < 0.0 else -math.inf)
 
 
 @njit(cache=True, nogil=True)

@@ -18,6 +18,7 @@ from ebbtide.queueing.abandonment import (
     log_late_or_lost,
     log_mean_wait_within,
     log_offered_tail,
+    log_served,
     queue_law,
 )
 from ebbtide.queueing.balancing import log_waiting, patient_weight, random_decay_weight
@@ -25,7 +26,7 @@ from ebbtide.queueing.general import wait_decay_per_s, wait_law
 from ebbtide.queueing.latency import log_late, log_late_or_lost_latency
 
 POOLED, LEAST_LOADED, RANDOM = 0, 1, 2
-LATE, TAIL, ABANDON, MEAN_WAIT = 0, 1, 2, 3
+LATE, TAIL, ABANDON, MEAN_WAIT, SERVED = 0, 1, 2, 3, 4
 
 
 class Terms(NamedTuple):
@@ -90,6 +91,8 @@ def _log_patient(measure: int, terms: Terms, servers: float, load: float, arriva
         return log_offered_tail(s, x, norm, t) - t
     if measure == ABANDON:
         return log_abandon(s, x, norm)
+    if measure == SERVED:
+        return log_served(s, x, norm)
     if measure == MEAN_WAIT:
         return log_mean_wait_within(s, x, norm, t) + math.log(patience_s)
     if terms.is_latency:
@@ -100,7 +103,7 @@ def _log_patient(measure: int, terms: Terms, servers: float, load: float, arriva
 @njit(cache=True, nogil=True)
 def log_patient(measure: int, terms: Terms, replicas: int, rate_rps: float, arrival_scv: float) -> float:
     """ln of one measure with finite patience: LATE (or gone), TAIL of the time in the queue, ABANDON, MEAN_WAIT (of
-    min(W, bound), in seconds)."""
+    min(W, bound), in seconds), SERVED (where most give up)."""
     load = rate_rps * terms.service_time_s
     slots = terms.slots
     value = 0.0

@@ -17,11 +17,15 @@ from ebbtide.errors import InputError
 from ebbtide.fleet.demand import Floats
 from ebbtide.fleet.workload import Balancing, TargetKind
 from ebbtide.queueing import elementwise
-from ebbtide.queueing.replicas import ABANDON, LATE, LEAST_LOADED, MEAN_WAIT, POOLED, RANDOM, TAIL
+from ebbtide.queueing.replicas import ABANDON, LATE, LEAST_LOADED, MEAN_WAIT, POOLED, RANDOM, SERVED, TAIL
 
 CODES = {Balancing.POOLED: POOLED, Balancing.LEAST_LOADED: LEAST_LOADED, Balancing.RANDOM: RANDOM}
 # Halvings of an interval until two neighbouring doubles are left, or nearly.
 _HALVINGS = 60
+# With more, servers × patience overflows a double at loads that are sized; no user has it.
+_LONGEST_PATIENCE = 1e100
+# Above this share of users who give up, 1 less it has lost two digits, and the served share is computed by itself.
+_MANY_GIVE_UP = 0.99
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -54,6 +58,10 @@ class Station:
             values = np.asarray(getattr(self, name), dtype=np.float64)
             if not np.all(values > 0.0):
                 raise InputError(f"{name} must be above 0", kind=f"bad_{name}")
+        patience_s = np.where(self._is_patient, self.patience_s, 0.0)
+        if np.any(patience_s > _LONGEST_PATIENCE * np.asarray(self.service_time_s, dtype=np.float64)):
+            message = f"a patience_s of more than {_LONGEST_PATIENCE:g} service times is not computed"
+            raise InputError(message, kind="bad_patience_s", hint="inf says that nobody gives up")
 
     @cached_property
     def _columns(self) -> tuple[Floats, ...]:
@@ -154,7 +162,10 @@ class Station:
     def throughput_rps(self) -> Floats:
         """Requests served a second: the capacity where unstable."""
         capacity = self.servers / self._columns[3]
-        return np.where(self.is_stable, self._columns[2] * (1.0 - self.abandonment), capacity)
+        served = 1.0 - (lost := self.abandonment)
+        if np.any(lost > _MANY_GIVE_UP):
+            served = np.where(lost > _MANY_GIVE_UP, np.exp(self._log_patient(SERVED, 0.0)), served)
+        return np.where(self.is_stable, np.minimum(self._columns[2] * served, capacity), capacity)
 
     @property
     def utilisation(self) -> Floats:
