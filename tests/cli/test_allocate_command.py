@@ -132,3 +132,15 @@ def test_a_latency_that_service_alone_exceeds_is_told_as_out_of_reach(ebbtide, f
 def test_the_folder_is_made_where_there_is_none(ebbtide, fleet_file: Path) -> None:
     assert ebbtide("allocate", fleet_file, "-o", fleet_file.parent / "a" / "b").code == 0
     assert (fleet_file.parent / "a" / "b" / "report.html").is_file()
+
+
+def test_a_confidence_that_past_days_cannot_support_names_the_window_with_the_fewest(ebbtide, fleet_file: Path) -> None:
+    weekend = '{days: [Sat, Sun], starts: ["00:00", "09:00"]}]'
+    edit(
+        fleet_file,
+        'starts: ["00:00", "08:00", "20:00"]}]',
+        f'days: [Mon, Tue, Wed, Thu, Fri], starts: ["00:00"]}}, {weekend}',
+    )
+    told = ebbtide("allocate", fleet_file, "-o", fleet_file.parent)
+    assert told.code == 0, told.err
+    assert "chat Sat+Sun 00:00-09:00 has 2 past days, which support 66.7 %" in " ".join(told.err.split())

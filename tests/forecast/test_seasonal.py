@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from whenever import Date, Time
@@ -124,6 +126,25 @@ def test_the_trace_gives_the_service_time_of_the_window_else_of_the_day() -> Non
     assert (demand.service_time_s, demand.service_scv) == (3.0, 0.5)
     mean_s[8] = np.nan
     assert plan(series, service_time_s=None).service_time_s == 4.0
+
+
+def test_a_window_too_quiet_for_an_scv_of_its_own_takes_the_whole_logs() -> None:
+    rng = np.random.default_rng(7)
+    requests = np.where(np.arange(24) < 12, 20, 4000)  # by night fewer than an SCV can be taken of
+    service_s = [rng.gamma(2.0, 3.0, count) for count in requests]  # SCV 0.5
+    mean_s = np.array([part.mean() for part in service_s])
+    scv = np.array([part.var() / part.mean() ** 2 if len(part) >= 100 else np.nan for part in service_s])
+    series = replace(hours(1), rate_rps=requests / 3600, service_mean_s=mean_s, service_scv=scv)
+    night = plan(series, service_time_s=None, service_scv=None)
+    assert night.service_scv == pytest.approx(0.5, rel=0.05)
+    assert night.service_time_s == pytest.approx(mean_s[8:10].mean())  # the mean is the window's own
+    unmeasured = replace(series, service_scv=np.full(24, np.nan))
+    assert plan(unmeasured, service_time_s=None, service_scv=None).service_scv == 1.0
+
+
+def test_service_times_that_are_all_alike_have_an_scv_of_zero_not_one() -> None:
+    alike = hours(1, service_mean_s=np.full(24, 0.1), service_scv=np.zeros(24))
+    assert plan(alike, service_time_s=None, service_scv=None).service_scv == pytest.approx(0.0, abs=1e-12)
 
 
 def test_errors_say_what_is_missing() -> None:

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 
 from ebbtide.adapters.report.figures import minutes, percent_pair, small_percent, target_share, whole
 from ebbtide.cli.columns import WIDTH, Column, Paint, elided, lines_of, total_width
-from ebbtide.cli.windows import hours_label
 from ebbtide.fleet.fleet import Fleet
-from ebbtide.fleet.horizon import Window, clock
+from ebbtide.fleet.horizon import Window, clock, hours_label
 from ebbtide.fleet.schedule import Bound, Explanation, Schedule, Shortage
 from ebbtide.fleet.workload import TargetKind
 

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Callable, Iterator
 
 from ebbtide.cli.columns import WIDTH
-from ebbtide.cli.windows import hours_label
+from ebbtide.fleet.horizon import hours_label
 from ebbtide.units import format_duration
 from ebbtide.workflows.changes import Changes, FieldChange, How, PoolChange, Step, Totals, WindowChange, WorkloadChange
 

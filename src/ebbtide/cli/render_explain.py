@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from ebbtide.adapters.report.figures import figure
 from ebbtide.cli.columns import WIDTH
-from ebbtide.cli.windows import hours_label
+from ebbtide.fleet.horizon import hours_label
 from ebbtide.fleet.schedule import Standing
 from ebbtide.fleet.workload import Target
 from ebbtide.units import format_duration

@@ -25,11 +25,17 @@ class Fleet:
 
     def pool(self, name: str) -> Pool:
         """The pool of that name; ``KeyError`` where there is none (documents are checked before)."""
-        return {pool.name: pool for pool in self.pools}[name]
+        for pool in self.pools:  # no dict: planning asks for every workload in every window
+            if pool.name == name:
+                return pool
+        raise KeyError(name)
 
     def workload(self, name: str) -> Workload:
         """The workload of that name; ``KeyError`` where there is none."""
-        return {workload.name: workload for workload in self.workloads}[name]
+        for workload in self.workloads:
+            if workload.name == name:
+                return workload
+        raise KeyError(name)
 
     def workloads_of(self, pool: str) -> tuple[Workload, ...]:
         """The workloads that stand in one pool, in the Fleet's order."""

@@ -109,6 +109,28 @@ class Window:
         return f"{clock(self.start)}-{clock(self.end)}"
 
 
+def hours_label(window: Window) -> str:
+    """How one window is named on its own: its hours, before them its days where not all, after them its dates.
+
+    >>> hours_label(Window(name="w", days=WEEK[:5], start=Time(9), end=Time(13)))
+    'Mon-Fri 09:00-13:00'
+    >>> hours_label(Window(name="w", days=WEEK[5:], start=Time(9), end=Time(13)))
+    'Sat+Sun 09:00-13:00'
+    >>> week = {"valid_from": Date(2026, 10, 1), "valid_until": Date(2026, 10, 8)}
+    >>> hours_label(Window(name="w", days=WEEK, start=Time(9), end=Time(13), **week))
+    '09:00-13:00 (2026-10-01 to 2026-10-07)'
+    """
+    days = "" if window.days == WEEK else f"{_capitals(day_label(window.days))} "
+    dates = ""
+    if window.valid_from is not None and window.valid_until is not None:
+        dates = f" ({window.valid_from} to {window.valid_until.subtract(days=1)})"
+    return f"{days}{window.span}{dates}"
+
+
+def _capitals(days: str) -> str:
+    return "+".join("-".join(day.capitalize() for day in run.split("-")) for run in days.split("+"))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatedException:
     """A holiday or a launch: from a date until another (exclusive), read ``like`` a weekday and/or with a factor.

@@ -6,6 +6,7 @@ What belongs here: moments over a series' intervals. What doesn't: which interva
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 
 import numpy as np
@@ -59,7 +60,9 @@ def mean_service_time_s(series: Series, interval: Ints, workload: str = "") -> f
 
     ``InputError`` (``no_service_time``) where the trace holds none.
     """
-    mean_s = _service_moments(series, interval)[0]
+    measured_s = np.full(len(series.seen), np.nan) if series.service_mean_s is None else series.service_mean_s
+    known = next(_known(series, interval, measured_s), None)
+    mean_s = 0.0 if known is None else float(np.average(measured_s[known], weights=series.rate_rps[known]))
     if not mean_s > 0:
         raise InputError(
             f"workload {workload or series.key!r}: the trace holds no service time",
@@ -73,38 +76,32 @@ def mean_service_time_s(series: Series, interval: Ints, workload: str = "") -> f
 def measured_service_scv(series: Series, interval: Ints) -> float:
     """SCV of service times over the requests of the given intervals, else of the whole trace, else the exponential's 1.
 
-    It is that of the mixture: the variance within intervals plus that of the intervals' means.
+    It is that of the mixture: the variance within intervals plus that of the intervals' means. Intervals with too few
+    requests for an SCV of their own are left out; where that leaves none of the given ones, the whole trace speaks.
 
     >>> seen = Series(
-    ...     key="chat", start_s=0, interval_s=600, rate_rps=np.ones(2), seen=np.zeros(2, np.uint8),
-    ...     service_mean_s=np.array([1.0, 3.0]), service_scv=np.array([0.0, 0.0]),
+    ...     key="chat", start_s=0, interval_s=600, rate_rps=np.ones(3), seen=np.zeros(3, np.uint8),
+    ...     service_mean_s=np.array([1.0, 3.0, 9.0]), service_scv=np.array([0.0, 0.0, np.nan]),
     ... )
     >>> mean_service_time_s(seen, np.arange(2)), measured_service_scv(seen, np.arange(2))
     (2.0, 0.25)
+    >>> measured_service_scv(seen, np.array([2]))
+    0.25
     """
-    mean_s, variance_s2 = _service_moments(series, interval)
-    return variance_s2 / mean_s**2 if mean_s > 0 and variance_s2 >= 0 else EXPONENTIAL_SCV
-
-
-def _service_moments(series: Series, interval: Ints) -> tuple[float, float]:
-    """Mean and variance of the service time, intervals weighted by their requests; NaN where nothing is known."""
-    if series.service_mean_s is None:
-        return np.nan, np.nan
-    for chosen in (interval, np.flatnonzero(series.observed)):
-        mean_s, weight = series.service_mean_s[chosen], series.rate_rps[chosen]
-        known = np.isfinite(mean_s) & (weight > 0)
-        if known.any():
-            return float(np.average(mean_s[known], weights=weight[known])), _variance_s2(series, chosen[known])
-    return np.nan, np.nan
-
-
-def _variance_s2(series: Series, interval: Ints) -> float:
-    """NaN where the trace has no SCV of its own in any of the intervals; those without one are left out."""
     if series.service_mean_s is None or series.service_scv is None:
-        return np.nan
-    interval = interval[np.isfinite(series.service_scv[interval])]
-    if not len(interval):
-        return np.nan
-    mean_s, weight = series.service_mean_s[interval], series.rate_rps[interval]
-    second_s2 = np.average(mean_s**2 * (1.0 + series.service_scv[interval]), weights=weight)
-    return float(second_s2 - np.average(mean_s, weights=weight) ** 2)
+        return EXPONENTIAL_SCV
+    for known in _known(series, interval, series.service_mean_s + series.service_scv):
+        mean_s, weight = series.service_mean_s[known], series.rate_rps[known]
+        second_s2 = np.average(mean_s**2 * (1.0 + series.service_scv[known]), weights=weight)
+        usual_s2 = np.average(mean_s, weights=weight) ** 2
+        if usual_s2 > 0:
+            return max(float(second_s2 / usual_s2) - 1.0, 0.0)
+    return EXPONENTIAL_SCV
+
+
+def _known(series: Series, interval: Ints, measured: Floats) -> Iterator[Ints]:
+    """Those of the given intervals, then of all, that had requests and a measured value; no empty ones."""
+    for chosen in (interval, np.flatnonzero(series.observed)):
+        known = chosen[np.isfinite(measured[chosen]) & (series.rate_rps[chosen] > 0)]
+        if len(known):
+            yield known

@@ -24,7 +24,7 @@ from ebbtide.forecast.margin import supported_confidence
 from ebbtide.settings import read_settings
 from ebbtide.workflows.demand import Stage, read_demand, source_talk
 from ebbtide.workflows.lifetime import lifetime_warnings
-from ebbtide.workflows.planning import Planned, tuned
+from ebbtide.workflows.planning import DaysSeen, Planned, tuned
 from ebbtide.workflows.reach import out_of_reach, refuse_latency_below_service
 
 VALID_DAYS = 14  # two weeks on, newer demand could have been planned from twice over
@@ -111,39 +111,41 @@ def _plan(document: FleetDocument, planned: Planned, stage: Stage) -> tuple[Sche
         planned,
         at=end.to_fixed_offset(),
         valid_until=valid_until,
-        provenance=_provenance(fleet, planned),
+        provenance=_provenance(fleet, planned, days=0),
         progress=stage,
     )
-    provenance = _provenance(fleet, planned)  # once more: only the plan asks which windows have how many past days
+    fewest = planned.fewest(schedule.windows)
+    provenance = _provenance(fleet, planned, days=fewest.days)  # once more: only now its windows are known
     return schedule, replace(
         explanation,
         provenance=provenance,
         facts=facts_of(fleet),
         warnings=(
             *explanation.warnings,
-            *_assumed(fleet, planned),
+            *_assumed(fleet, fewest),
             *out_of_reach(fleet, planned.demand.series),
             *lifetime_warnings(fleet, made_at=provenance.at, valid_until=valid_until),
         ),
     )
 
 
-def _provenance(fleet: Fleet, planned: Planned) -> Provenance:
+def _provenance(fleet: Fleet, planned: Planned, *, days: int) -> Provenance:
     return Provenance(
         version=version("ebbtide"),
         at=Instant.now().round("second").to_tz(fleet.time_zone).to_fixed_offset(),
         forecaster="seasonal quantiles of past days",
         confidence=fleet.confidence,
-        supported_confidence=supported_confidence(planned.fewest_days),
+        supported_confidence=supported_confidence(days),
         margin=str(planned.tuning),
         demand=planned.demand.records,
     )
 
 
-def _assumed(fleet: Fleet, planned: Planned) -> tuple[str, ...]:
+def _assumed(fleet: Fleet, fewest: DaysSeen) -> tuple[str, ...]:
     """What §5.3 asks to be said: m past days support at most m/(m+1)."""
-    days = planned.fewest_days
-    if fleet.confidence <= supported_confidence(days):
+    supported = supported_confidence(fewest.days)
+    if fleet.confidence <= supported:
         return ()
-    asked, supported = (f"{100 * share:.3g} %" for share in (fleet.confidence, supported_confidence(days)))
-    return (f"confidence {asked} is asked, {days} past days support {supported}: beyond that the margin is assumed",)
+    asked, held = (f"{100 * share:.3g} %" for share in (fleet.confidence, supported))
+    verb = "support" if fewest.days != 1 else "supports"
+    return (f"confidence {asked} is asked; {fewest}, which {verb} {held}: beyond that the margin is assumed",)

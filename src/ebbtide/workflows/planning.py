@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from whenever import Time
 
 from ebbtide.fleet.fleet import Fleet
-from ebbtide.fleet.horizon import DAY_MINUTES, DatedException, DayPattern, Window, windows_of
+from ebbtide.fleet.horizon import DAY_MINUTES, DatedException, DayPattern, Window, hours_label, windows_of
 from ebbtide.fleet.planned import WindowDemand
 from ebbtide.forecast.margin import Tuning, tune_margins
 from ebbtide.forecast.seasonal import window_demand
@@ -16,14 +16,36 @@ from ebbtide.forecast.trials import Past
 from ebbtide.workflows.demand import Demand
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DaysSeen:
+    """How many past days spoke for a workload in a window."""
+
+    workload: str
+    window: Window
+    days: int
+    everywhere: bool = False  # all the windows that were asked about have as many
+
+    def __str__(self) -> str:
+        """For people.
+
+        >>> noon = Window(name="weekend-1200", days=("Sat", "Sun"), start=Time(12), end=Time(18))
+        >>> str(DaysSeen(workload="chat", window=noon, days=2))
+        'chat Sat+Sun 12:00-18:00 has 2 past days'
+        """
+        days = f"{self.days} past day{'s' if self.days != 1 else ''}"
+        return (
+            f"every window has {days}" if self.everywhere else f"{self.workload} {hours_label(self.window)} has {days}"
+        )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Planned:
-    """Answers ``allocate`` for its windows; the fewest past days that it found are in ``fewest_days``."""
+    """Answers ``allocate`` for its windows; ``days_seen`` keeps how many past days it found where."""
 
     fleet: Fleet
     demand: Demand
     tuning: Tuning
-    days_seen: list[int] = field(default_factory=list)
+    days_seen: list[DaysSeen] = field(default_factory=list)
 
     def __call__(self, workload: str, window: Window, exception: DatedException | None, /) -> WindowDemand:
         """The planned demand; in a dated window with the exception's factor, where it names the workload."""
@@ -40,13 +62,23 @@ class Planned:
             exceptions=self.fleet.exceptions,
             workload=workload,
         )
-        self.days_seen.append(planned.days)
+        self.days_seen.append(DaysSeen(workload=workload, window=window, days=planned.days))
         return planned
 
-    @property
-    def fewest_days(self) -> int:
-        """Past days of the window that had fewest: what the confidence can stand on."""
-        return min(self.days_seen, default=0)
+    def fewest(self, windows: Sequence[Window]) -> DaysSeen:
+        """Which workload has the fewest past days in which of the windows: what the confidence can stand on.
+
+        The first of equals. Windows that were tried and not taken do not count.
+        """
+        planned = {_hours(window) for window in windows}
+        found = [seen for seen in self.days_seen if _hours(seen.window) in planned]
+        fewest = min(found, key=lambda seen: seen.days)
+        return replace(fewest, everywhere=all(seen.days == fewest.days for seen in found))
+
+
+def _hours(window: Window) -> tuple[object, ...]:
+    """A window but for its name, which is given to the ones that are taken."""
+    return window.days, window.start, window.end, window.valid_from, window.valid_until
 
 
 def tuned(fleet: Fleet, demand: Demand) -> Tuning:
