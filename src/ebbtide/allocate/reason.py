@@ -44,10 +44,10 @@ class Cases:
         """
         counts = np.array([np.minimum(self.floor, given), given, given + 1])
         targets = self.workload.targets
-        waits = np.array([[self._wait_s(target, row) for row in counts] for target in targets])
+        waits = np.array([[self.wait_s(target, row) for row in counts] for target in targets])
         shares = waits[:, 1] / np.array([target.bound_s for target in targets])[:, None]
         tightest = np.argmax(shares, axis=0)
-        attainment = np.array([[self._attainment(target, row) for row in counts] for target in targets])
+        attainment = np.array([[self.attainment(target, row) for row in counts] for target in targets])
         each = np.arange(len(given))
         floor, now, refused = (
             self._standings(row, waits[tightest, c, each], attainment[tightest, c, each])
@@ -106,7 +106,7 @@ class Cases:
         np.maximum.at(peaks, np.repeat(scenarios, np.diff(offsets)), self.samples.rates_rps[rows])
         return day_peak(self.samples, peaks, self.day)
 
-    def _wait_s(self, target: Target, replicas: Ints) -> Floats:
+    def wait_s(self, target: Target, replicas: Ints) -> Floats:
         """Wait (or latency) at the target's percentile in the hardest scenario of the deciding day; 0 without load."""
         samples = self.samples
         scenarios, rows, offsets = self._deciding
@@ -151,7 +151,7 @@ class Cases:
 
         return at(before), at(counts)
 
-    def _attainment(self, target: Target, counts: Ints) -> Floats:
+    def attainment(self, target: Target, counts: Ints) -> Floats:
         """Share within the target that the asked share of past days reaches."""
         samples = self.samples
         first = np.maximum(counts, 1)
