@@ -42,7 +42,7 @@ def workload(name: str, gpus: int, **other: object) -> Workload:
         targets=(Target(kind=TargetKind.WAIT, bound_s=5.0),),
         balancing=Balancing.POOLED,
     )
-    return replace(made, **other)  # type: ignore[arg-type]  # any field
+    return replace(made, **other)
 
 
 def fleet(*, nodes: int = 20, patterns: Sequence[DayPattern] = (), **other: object) -> Fleet:
@@ -56,7 +56,7 @@ def fleet(*, nodes: int = 20, patterns: Sequence[DayPattern] = (), **other: obje
         workloads=(workload("chat", 1), workload("agents", 2, startup_time_s=600.0)),
         research=Research(value_usd_per_gpu_h=2.0, value_given=True),
     )
-    return replace(made, **other)  # type: ignore[arg-type]  # any field
+    return replace(made, **other)
 
 
 class Wave:

@@ -27,12 +27,12 @@ def hours(days: int, *, interval_s: int = 3600, **measured: object) -> Series:
     rates = (t_s // 86_400 * 100 + t_s % 86_400 / 3600).astype(float)
     return Series(
         key="m/c5", start_s=MONDAY_S, interval_s=interval_s, rate_rps=rates, seen=np.zeros(count, np.uint8), **measured
-    )  # type: ignore[arg-type]
+    )
 
 
 def plan(series: Series, window: Window = MORNING, **options: object) -> WindowDemand:
     known = {"time_zone": SHANGHAI, "service_time_s": 10.0, "service_scv": 1.0}
-    return window_demand(series, window, **(known | options))  # type: ignore[arg-type]
+    return window_demand(series, window, **(known | options))
 
 
 def hide(series: Series, *intervals: int, state: Seen = Seen.OUTAGE) -> Series:

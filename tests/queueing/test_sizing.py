@@ -110,6 +110,6 @@ def test_the_calculator_names_neighbours_states_and_tiny_probabilities() -> None
 def test_wrong_arguments_are_named(wrong: dict[str, float | None], kind: str) -> None:
     right = {"arrival_rate_rps": 1.0, "service_time_s": 1.0, "target_wait_s": 0.5, "target_percentile": 0.9}
     with pytest.raises(InputError) as caught:
-        size(**(right | wrong))  # type: ignore[arg-type]
+        size(**(right | wrong))
     assert caught.value.kind == kind
     assert caught.value.hint

@@ -53,7 +53,7 @@ def test_its_json(old: Schedule, schedule: Schedule) -> None:
     assert (change["change"], change["window"]) == ("changed", "all-0900")
     assert change["workloads"][0]["replicas"] == {"before": 25, "after": 27}
     assert change["pools"][0]["ephemeral_nodes"] == {"before": 8, "after": 7}
-    assert answer["totals"]["ephemeral_gpu_h_per_day"]["change"] == pytest.approx(-32.0)  # type: ignore[index]
+    assert answer["totals"]["ephemeral_gpu_h_per_day"]["change"] == pytest.approx(-32.0)
     json.dumps(answer, allow_nan=False)
 
 

@@ -45,7 +45,7 @@ def test_its_json(schedule: Schedule, explanation: Explanation) -> None:
     }
     json.dumps(answer, allow_nan=False)
     several = explain_schedule(schedule, explanation, window="09:00").as_json()
-    assert [one["workload"] for one in several["answers"]] == ["chat", "agents"]  # type: ignore[attr-defined]
+    assert [one["workload"] for one in several["answers"]] == ["chat", "agents"]
     json.dumps(explain_schedule(schedule, explanation).as_json(), allow_nan=False)
 
 

@@ -257,7 +257,7 @@ def _step(values, sizes, move_usd):  # type: ignore[no-untyped-def]  # numba inf
 
 
 @njit(cache=True)
-def _suffix(costs, rows, allowed, sizes, move_usd, terminal, ahead, here):  # type: ignore[no-untyped-def]
+def _suffix(costs, rows, allowed, sizes, move_usd, terminal, ahead, here):  # type: ignore[no-untyped-def]  # numba infers types
     """here[at, used, s]: least cost from a boundary to the day's end with state s in the window that begins there;
     ahead[at, used, s]: the same with state s in the window that ends there, the step included."""
     at_most, base = allowed.shape[0], allowed.shape[1]

@@ -236,7 +236,7 @@ def _deficits(task: _Task, windows: Ints, low: Ints, high: Ints) -> Floats:
 
 
 @njit(cache=True)
-def _joined(starts, waiting, waiting_starts, cost, deficits, deficit_lengths):  # type: ignore[no-untyped-def]
+def _joined(starts, waiting, waiting_starts, cost, deficits, deficit_lengths):  # type: ignore[no-untyped-def]  # numba infers types
     """Money and deficit units on common lengths: waiting keeps its last value, deficits end in 0."""
     money = np.zeros(starts[-1])
     deficit = np.zeros(starts[-1], dtype=np.int64)

@@ -134,7 +134,7 @@ def _walk(  # type: ignore[no-untyped-def]  # noqa: C901  # one loop: calls that
 
 
 @njit(cache=True)
-def _fitting(wanted, width, room, free, shared):  # type: ignore[no-untyped-def]
+def _fitting(wanted, width, room, free, shared):  # type: ignore[no-untyped-def]  # numba infers types
     """Replicas that fit, at most the wanted."""
     if shared:
         return min(wanted, room // width)
@@ -148,7 +148,7 @@ def _fitting(wanted, width, room, free, shared):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _take(count, width, free, shared):  # type: ignore[no-untyped-def]
+def _take(count, width, free, shared):  # type: ignore[no-untyped-def]  # numba infers types
     """Puts replicas onto the fullest nodes that have room."""
     node = len(free) - 1
     if shared:

@@ -157,7 +157,7 @@ def _run(width, start, length, deficit, money, budget, keep):  # type: ignore[no
 
 
 @njit(cache=True)
-def _trace_back(best_deficit, best_money, width, start, length, deficit, money, used):  # type: ignore[no-untyped-def]
+def _trace_back(best_deficit, best_money, width, start, length, deficit, money, used):  # type: ignore[no-untyped-def]  # numba infers types
     more = np.zeros(len(width), dtype=np.int64)
     for i in range(len(width) - 1, -1, -1):
         for j in range(length[i]):
@@ -177,7 +177,7 @@ def _trace_back(best_deficit, best_money, width, start, length, deficit, money, 
 
 
 @njit(cache=True)
-def _best_within(deficit, money):  # type: ignore[no-untyped-def]
+def _best_within(deficit, money):  # type: ignore[no-untyped-def]  # numba infers types
     chosen = np.full(len(deficit), -1)
     best = -1
     for used in range(len(deficit)):

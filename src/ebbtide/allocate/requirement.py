@@ -91,7 +91,7 @@ def _window_needs(needs, mean_rps, day, windows, days, ranks):  # type: ignore[n
 
 
 @njit(cache=True)
-def _day_peak(values, day, windows, deciding):  # type: ignore[no-untyped-def]
+def _day_peak(values, day, windows, deciding):  # type: ignore[no-untyped-def]  # numba infers types
     peak = np.zeros(len(windows) - 1)
     for k in range(len(windows) - 1):
         for g in range(windows[k], windows[k + 1]):
@@ -101,7 +101,7 @@ def _day_peak(values, day, windows, deciding):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _window_deficits(attainment, starts, percentiles, asked, day, windows, days, ranks, skipped, lengths):  # type: ignore[no-untyped-def]
+def _window_deficits(attainment, starts, percentiles, asked, day, windows, days, ranks, skipped, lengths):  # type: ignore[no-untyped-def]  # numba infers types
     out = np.zeros(lengths.sum())
     before = 0
     for k in range(len(windows) - 1):

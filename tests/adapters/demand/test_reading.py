@@ -27,7 +27,7 @@ def at_s(text: str, zone: str = "UTC") -> int:
 
 def read(folder: Path, text: str, name: str = "log.csv", **source: object) -> Trace:
     (folder / name).write_text(text, encoding="utf-8")
-    return read_trace(DemandSource(name="log", file=name, folder=folder, **source))  # type: ignore[arg-type]
+    return read_trace(DemandSource(name="log", file=name, folder=folder, **source))
 
 
 def only(trace: Trace) -> np.ndarray:
@@ -42,7 +42,7 @@ def small(**source: object) -> DemandSource:
         folder=EXAMPLE,
         origin="2026-09-01T00:00",
         time_zone="Asia/Shanghai",
-        **source,  # type: ignore[arg-type]
+        **source,
     )
 
 

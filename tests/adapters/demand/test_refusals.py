@@ -19,7 +19,7 @@ GOOD = "time,rate\n2026-09-01T00:00Z,1\n2026-09-01T00:10Z,2\n"
 
 def refused(folder: Path, content: str | bytes, name: str = "log.csv", **source: object) -> DemandError:
     (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
-    return refusal(DemandSource(name="log", file=name, folder=folder, **source))  # type: ignore[arg-type]
+    return refusal(DemandSource(name="log", file=name, folder=folder, **source))
 
 
 def refusal(source: DemandSource, keys: frozenset[str] | None = None) -> DemandError:

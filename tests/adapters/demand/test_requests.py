@@ -35,7 +35,7 @@ def log(folder: Path, at_s: np.ndarray, *, model: list[str] | None = None, servi
 
 
 def series_of(path: Path, key: str = "log", **source: object) -> Series:
-    read = DemandSource(name="log", file=path.name, folder=path.parent, **source)  # type: ignore[arg-type]
+    read = DemandSource(name="log", file=path.name, folder=path.parent, **source)
     return read_trace(read).series[key]
 
 

@@ -19,7 +19,7 @@ REFERENCE = Path(__file__).parents[3] / "docs" / "reference"
 def test_committed_files_are_up_to_date(output: object) -> None:
     assert output.path.read_bytes() == output.content, (
         "run python -m ebbtide.adapters.documents.reference docs/reference"
-    )  # type: ignore[attr-defined]
+    )
 
 
 @pytest.mark.parametrize("kind", FORMS)
