@@ -122,23 +122,28 @@ class DeletePod(Action):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RemoveNode(Action):
-    """Take the named node out of its pool, whose size becomes ``size``."""
+class RemoveNodes(Action):
+    """Take exactly the named nodes out of a pool, whose size becomes ``size``.
+
+    One action for all of a pool's leaving nodes: all are named before the size is written, once, so that no other
+    node can be taken in their place and asking again never grows the pool. ``moves``: the ids, for tokens.
+    """
 
     side: Side
     pool: str
-    node: str
+    nodes: tuple[str, ...]
     size: int
-    move: str
+    moves: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrowPool(Action):
-    """Ask the provider for a pool of ``size`` nodes: an absolute number (§6.1)."""
+    """Ask the provider for a pool of ``size`` nodes: an absolute number (§6.1). ``moves``: the ids it grows for."""
 
     side: Side
     pool: str
     size: int
+    moves: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

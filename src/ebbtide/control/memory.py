@@ -83,11 +83,15 @@ class Revert:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """A field that we wrote: what it was before we first did (to be restored), and what we wrote last."""
+    """A field that we wrote: what it was before we first did (to be restored), and what we wrote last.
+
+    ``seen``: our value was seen in place since, so that another one there now is somebody else's.
+    """
 
     before: str
     value: str
     at_s: float
+    seen: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -75,7 +75,8 @@ class Replicas:
     pods (ready or not, not yet deleted) stand on a node. ``autoscaler`` names who else sets the scale, within
     ``bounds``; None: nobody. ``rolling``: a rollout is under way; ``paused``: its owner paused it.
     ``disruptions_allowed``: what its PodDisruptionBudget lets go now; None: it has no budget.
-    ``lowered_cost``: nodes whose pods of this workload carry a negative deletion cost.
+    ``lowered_cost``: nodes whose pods of this workload carry a negative deletion cost. ``set_by``: who wrote the
+    scale (or the bounds) last, where it can be seen.
     """
 
     workload: str
@@ -90,6 +91,7 @@ class Replicas:
     rolling: bool = False
     paused: bool = False
     managed: bool = True
+    set_by: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +142,7 @@ class Sight:
     pools: Mapping[str, PoolSeen] = field(default_factory=dict)
     replicas: Mapping[str, Replicas] = field(default_factory=dict)  # production only
     quota_gpus: Mapping[str, int] = field(default_factory=dict)  # research only: nominal ephemeral quota by pool
+    quota_set_by: Mapping[str, str] = field(default_factory=dict)  # who wrote it last, where it can be seen
     work: tuple[ResearchWork, ...] = ()  # research only
 
     def pool(self, name: str) -> PoolSeen:
