@@ -1,12 +1,20 @@
-"""Rules between a Schedule's fields: equal columns, names given once, windows that cover the cycle once (§5.1)."""
+"""Rules between a Schedule's fields: equal columns, conserved nodes, windows that cover the cycle once (§5.1)."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ebbtide.adapters.documents.dated_overlaps import overlaps
 from ebbtide.adapters.documents.problems import Problem
-from ebbtide.adapters.documents.schedule_models import ReasonColumnsSpec, ScheduleForm, ScheduleSpec, WindowSpec
+from ebbtide.adapters.documents.schedule_models import (
+    ReasonColumnsSpec,
+    ScheduleForm,
+    SchedulePoolSpec,
+    ScheduleSpec,
+    WindowSpec,
+)
 from ebbtide.adapters.documents.yaml_text import Path
 from ebbtide.fleet.horizon import DAY_MINUTES, WEEK, minute_of
 
@@ -23,9 +31,11 @@ def schedule_problems(form: ScheduleForm) -> list[Problem]:
         *_columns(spec),
         *_dates(spec.windows),
     ]
+    if not problems:
+        problems = [*_conserved(spec), *_cover(spec.windows), *overlaps(spec.windows)]
     if form.explanation is not None:
         problems += reasons_problems(form.explanation.workloads, len(spec.windows), ("explanation", "workloads"))
-    return problems or list(_cover(spec.windows))
+    return problems
 
 
 def reasons_problems(columns: Sequence[ReasonColumnsSpec], windows: int, root: Path) -> list[Problem]:
@@ -66,6 +76,33 @@ def _lengths(item: Any, windows: int, path: Path) -> Iterator[Problem]:
                 kind="column_length",
                 message=f"has {len(column)} entries, but there are {windows} windows",
             )
+
+
+def _conserved(spec: ScheduleSpec) -> Iterator[Problem]:
+    """Pools whose production and ephemeral nodes do not add up to the same in every window.
+
+    Nodes move between the two sides and go nowhere else (reserved ones stand in neither column), so another sum is a
+    slip of an editor: the controller would look for nodes that aren't there, or leave some in no window's plan.
+    """
+    for index, pool in enumerate(spec.pools):
+        sums = [a + b for a, b in zip(pool.production_nodes, pool.ephemeral_nodes, strict=True)]
+        usual = Counter(sums).most_common(1)[0][0]
+        for window, nodes in enumerate(sums):
+            if nodes == usual:
+                continue
+            here, there = (_sides(spec, pool, number) for number in (window, sums.index(usual)))
+            yield Problem(
+                path=("spec", "pools", index),
+                kind="nodes_not_conserved",
+                message=f"has {here}, but {there}",
+                hint="what production gains, research gives: both columns add up to the same in every window",
+            )
+            break
+
+
+def _sides(spec: ScheduleSpec, pool: SchedulePoolSpec, window: int) -> str:
+    production, ephemeral = pool.production_nodes[window], pool.ephemeral_nodes[window]
+    return f"{production} + {ephemeral} = {production + ephemeral} nodes in window {spec.windows[window].name}"
 
 
 def _dates(windows: Sequence[WindowSpec]) -> Iterator[Problem]:
