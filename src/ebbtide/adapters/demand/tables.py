@@ -158,6 +158,8 @@ def _complaints(files: SourceFiles | None, place: Place) -> Iterator[None]:
     except MemoryError:
         raise
     except Exception as error:
+        if type(error).__name__ == "OutOfMemoryException":  # DuckDB's own, which is no MemoryError of Python's
+            raise MemoryError(_first_line(error)) from error
         if files is None:
             message = f"the SQL engine refused the query ({type(error).__name__}: {_first_line(error)})"
             raise PermanentError(message, kind="sql_engine", place=place) from error

@@ -25,6 +25,8 @@ from ebbtide.adapters.documents.quantities import duration_text
 from ebbtide.adapters.documents.window_rules import window_problems
 from ebbtide.adapters.documents.yaml_text import Path
 
+# Four times the largest cluster that anybody has spoken of; what a plan takes in time and memory grows with the nodes.
+MOST_POOL_GPUS = 2_000_000
 FIRST_DATE, LAST_DATE = Date(1971, 1, 1), Date(2200, 1, 1)  # the years that a trace's times may lie in
 
 
@@ -92,6 +94,7 @@ def _pools(spec: FleetSpec) -> Iterator[Problem]:
     yield from _duplicates(spec.pools, root)
     used = {workload.pool for workload in spec.workloads}
     for index, pool in enumerate(spec.pools):
+        yield from _size(pool, (*root, index))
         yield from _nodes(pool, (*root, index))
         if len(spec.pools) > 1 and pool.name not in used:
             yield Problem(
@@ -100,6 +103,18 @@ def _pools(spec: FleetSpec) -> Iterator[Problem]:
                 message="no workload stands in this pool",
                 hint="name it in a workload's pool, or remove it",
             )
+
+
+def _size(pool: PoolSpec, path: Path) -> Iterator[Problem]:
+    gpus = pool.nodes * pool.gpus_per_node
+    if gpus > MOST_POOL_GPUS:
+        yield Problem(
+            path=(*path, "nodes"),
+            kind="pool_too_large",
+            message=f"is {pool.nodes}, with {pool.gpus_per_node} GPUs each: {gpus:,} GPUs; "
+            f"a pool has at most {MOST_POOL_GPUS:,}",
+            hint="split the pool, or look for a digit too many",
+        )
 
 
 def _nodes(pool: PoolSpec, path: Path) -> Iterator[Problem]:
