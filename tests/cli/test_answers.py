@@ -8,6 +8,7 @@ import os
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import typer
@@ -35,6 +36,7 @@ WRONG = DocumentError(
         (InputError("no", kind="x"), Exit.INPUT_WRONG),
         (TemporaryError("timeout", kind="x"), Exit.WORLD),
         (PermanentError("forbidden", kind="x"), Exit.WORLD),
+        (MemoryError("Unable to allocate 2 TiB"), Exit.WORLD),
         (RuntimeError("oops"), Exit.BUG),
         (typer.Exit(3), 3),
         (KeyboardInterrupt(), 130),
@@ -70,6 +72,15 @@ def test_a_bug_says_so_and_shows_where(capsys: pytest.CaptureFixture[str]) -> No
     told = capsys.readouterr().err
     assert "Traceback" in told
     assert "a bug in ebbtide: RuntimeError: oops" in told
+
+
+@pytest.mark.parametrize("lack", [MemoryError(), MemoryError("Unable to allocate 2 TiB")])
+def test_too_little_memory_is_no_bug(lack: MemoryError, capsys: pytest.CaptureFixture[str]) -> None:
+    assert finish(failing(lack), as_json=True) == Exit.WORLD
+    error = json.loads(capsys.readouterr().out)["error"]
+    assert error["kind"] == "memory"
+    assert error["message"].startswith("there is not enough memory for this")
+    assert str(lack) in error["message"]
 
 
 COMMAND = "import sys; from ebbtide.cli.main import run; sys.argv = ['ebbtide', *sys.argv[1:]]; run()"
@@ -120,3 +131,12 @@ def test_a_reader_that_went_away_is_no_failure() -> None:
     os.close(reader)
     _, err = child.communicate(timeout=60)
     assert (child.returncode, err) == (0, b"")
+
+
+@pytest.mark.parametrize("way", ["cat {} | {} validate /dev/stdin", "{1} validate /dev/stdin < {0}"])
+def test_a_document_comes_through_standard_input(fleet_file: Path, way: str) -> None:
+    command = shlex.join([sys.executable, "-c", COMMAND])
+    line = way.format(shlex.quote(str(fleet_file)), command)
+    told = subprocess.run(line, shell=True, capture_output=True, text=True, timeout=120, check=False)
+    assert (told.returncode, told.stderr) == (0, "")
+    assert "a valid Fleet, two-models" in told.stdout

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ import pytest
 WRONG_FLEETS = [
     ("reservedNodes: 2", "reservedNode: 2", "unknown_field", "reservedNodes"),
     ("reservedNodes: 2", "reservedNodes: 13", "out_of_range", "13"),
+    ("gpusPerNode: 8, nodes: 12,", "gpusPerNode: 1024, nodes: 1000000,", "pool_too_large", "2,000,000"),
     ("name: chat,", "name: chat, demand: {key: chatt},", "no_demand", "chat"),
     ("name: chat,", "name: chat, pool: a100,", "unknown_pool", "h100"),
     ("name: chat,", "name: chat, minReplicas: 5, maxReplicas: 4,", "above", "maxReplicas"),
@@ -162,3 +165,31 @@ def test_a_latency_below_the_observed_service_is_refused_at_its_line(ebbtide, fl
     assert not (fleet_file.parent / "schedule.yaml").exists()
     fleet_file.write_text(text.replace("latency: 8s", "latency: 60s"), encoding="utf-8")
     assert ebbtide("allocate", fleet_file, "-o", fleet_file.parent).code == 0
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (os.mkfifo, "a pipe"),
+        (lambda path: path.symlink_to("/dev/zero"), "a device"),
+        (lambda path: path.mkdir(), "a directory"),
+        (lambda path: path.symlink_to(path), ""),
+    ],
+)
+def test_a_demand_file_that_is_no_file_is_called_what_it_is(
+    ebbtide, fleet_file: Path, make: Callable[[Path], None], says: str
+) -> None:
+    demand = fleet_file.parent / "rates.csv"
+    demand.unlink()
+    make(demand)
+    for told in (
+        ebbtide("allocate", fleet_file, "-o", fleet_file.parent),
+        ebbtide("init", demand, "-o", fleet_file.parent / "new.yaml"),
+        ebbtide("validate", demand),
+        ebbtide("diff", demand, demand),
+    ):
+        assert (told.code, told.out) in {(2, ""), (4 if says == "" else 2, "")}, told.err
+        assert "Traceback" not in told.err
+        assert "rates.csv" in told.err
+        assert f"is {says}" in told.err or says == ""
+        assert "no such file" not in told.err

@@ -110,6 +110,8 @@ def finish(work: Callable[[], int], *, as_json: bool) -> int:
         return _error(error, as_json)
     except OSError as refusal:
         return _error(_refused(refusal), as_json)
+    except MemoryError as lack:
+        return _error(_out_of_memory(lack), as_json)
     except Exception as bug:
         return _bug(bug, as_json)
     if code == STOPPED:  # typer makes this code of Ctrl-C by itself
@@ -130,6 +132,13 @@ def _refused(refusal: OSError) -> PermanentError:
     """What the operating system refused where no adapter expected it: still no bug, and still with its file."""
     place = Place(file=None if refusal.filename is None else str(refusal.filename))
     return PermanentError(f"the system refused: {refusal.strerror or refusal}", kind="io", place=place)
+
+
+def _out_of_memory(lack: MemoryError) -> PermanentError:
+    """The machine is too small for the question: no bug, and nothing that another try changes."""
+    message = f"there is not enough memory for this ({lack})" if str(lack) else "there is not enough memory for this"
+    hint = "plan fewer nodes, workloads or windows, or on a larger machine"
+    return PermanentError(message, kind="memory", hint=hint)
 
 
 def _usage(wrong: TyperException, as_json: bool) -> int:

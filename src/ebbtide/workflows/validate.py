@@ -47,17 +47,17 @@ def validate(path: Path | str) -> Checked:
     Raises ``DocumentError`` where it is wrong (its text has a line for each thing), ``InputError`` where there is no
     such file.
     """
-    from ebbtide.adapters.documents.files import read_bytes
-    from ebbtide.adapters.documents.yaml_text import MAX_BYTES
+    from ebbtide.adapters.documents.reading import document_bytes
 
     path = Path(path)
-    return _schedule(path) if _KIND.search(read_bytes(path, at_most=MAX_BYTES)) else _fleet(path)
+    content = document_bytes(path)  # once: what comes through a pipe is gone then
+    return _schedule(path, content) if _KIND.search(content) else _fleet(path, content)
 
 
-def _fleet(path: Path) -> Checked:
+def _fleet(path: Path, content: bytes) -> Checked:
     from ebbtide.adapters.documents.fleet import read_fleet
 
-    fleet = read_fleet(path).fleet
+    fleet = read_fleet(path, content=content).fleet
     return Checked(
         file=str(path),
         kind="Fleet",
@@ -69,10 +69,10 @@ def _fleet(path: Path) -> Checked:
     )
 
 
-def _schedule(path: Path) -> Checked:
+def _schedule(path: Path, content: bytes) -> Checked:
     from ebbtide.adapters.documents.schedule import read_schedule
 
-    schedule, _ = read_schedule(path)
+    schedule, _ = read_schedule(path, content=content)
     return Checked(
         file=str(path),
         kind="Schedule",

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
+import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -106,3 +110,81 @@ def test_a_path_that_no_system_knows() -> None:
     with pytest.raises(InputError) as caught:
         read_bytes(Path("a\0b"), at_most=10)
     assert caught.value.kind == "bad_path"
+
+
+# A run that stops in the middle of its writing, says so, and waits to be killed.
+HALF = """
+import sys
+from pathlib import Path
+from ebbtide.adapters.documents import files
+def stop(source, target):
+    print("half", flush=True)
+    sys.stdin.read()
+files.os.replace = stop
+files.write_atomically(Path(sys.argv[1]), b"new")
+"""
+
+
+def half_way(path: Path) -> subprocess.Popen[str]:
+    run = subprocess.Popen(
+        [sys.executable, "-c", HALF, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert run.stdout is not None
+    assert run.stdout.readline() == "half\n"
+    return run
+
+
+def end(run: subprocess.Popen[str]) -> None:
+    run.send_signal(signal.SIGKILL)
+    run.communicate()
+
+
+def test_what_a_killed_run_left_goes_with_the_next_write(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"old")
+    for name in (".b.01234567.tmp", ".a.0123456.tmp", ".a.01234567.tmp2", ".a.xyzzy.tmp"):
+        (tmp_path / name).write_bytes(b"someone else's")
+    (tmp_path / ".a.89abcdef.tmp").symlink_to(path)
+    before = set(os.listdir(tmp_path))
+    end(half_way(path))
+    assert len(set(os.listdir(tmp_path)) - before) == 2  # the new content and the old file's second name
+    write_atomically(path, b"newer")
+    assert set(os.listdir(tmp_path)) == before
+    assert path.read_bytes() == b"newer"
+
+
+def test_a_living_run_keeps_its_files(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"old")
+    run = half_way(path)
+    try:
+        held = set(os.listdir(tmp_path))
+        assert len(held) == 3
+        write_atomically(path, b"newer")
+        assert set(os.listdir(tmp_path)) == held
+    finally:
+        end(run)
+    write_atomically(path, b"newest")
+    assert os.listdir(tmp_path) == ["a"]
+
+
+def test_the_old_file_is_put_back_where_there_are_no_hard_links(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise OSError(1, "Operation not permitted")
+
+    monkeypatch.setattr("ebbtide.adapters.documents.fresh_files.os.link", refused)
+    test_a_rename_that_fails_late_undoes_the_earlier_ones(tmp_path, monkeypatch)
+
+
+def test_what_is_no_file_is_said_and_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    monkeypatch.chdir(tmp_path)  # a socket's path may have no more than 107 bytes
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind("socket")
+        kinds = {"pipe": "a pipe", "socket": "a socket", "/dev/zero": "a device", ".": "a directory"}
+        for name, words in kinds.items():
+            with pytest.raises(InputError) as caught:
+                read_bytes(Path(name), at_most=10)
+            assert (caught.value.kind, caught.value.message) == ("not_a_file", f"is {words}, no file")

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ebbtide.adapters.demand.source import DemandSource
+from ebbtide.adapters.file_kinds import not_a_file
 from ebbtide.errors import DemandError, Place
 
 # A header of a thousand long names is some 60 kB. What has no line end in a megabyte is no table.
@@ -59,8 +60,8 @@ def find_files(source: DemandSource) -> SourceFiles:
     """The source's files and their form.
 
     A name that is a file is taken as it is, even with glob characters in it. Raises ``DemandError``: ``no_such_file``,
-    ``no_file_matches``, ``is_a_directory``, ``not_readable``, ``not_csv``, ``not_utf8``, ``damaged_file``,
-    ``files_differ``.
+    ``no_file_matches``, ``is_a_directory``, ``not_a_file``, ``not_readable``, ``not_csv``, ``not_utf8``,
+    ``damaged_file``, ``files_differ``.
     """
     paths = _expand(source)
     forms = [_form_of(path) for path in paths]
@@ -87,11 +88,15 @@ def _expand(source: DemandSource) -> list[Path]:
     shown, field = Place(file=printable(source.file)), f"demand[{source.name}].file"
     try:
         whole = source.folder / source.file
-        if whole.is_dir():
+        words = _kind_of(whole)
+        if words == "a directory":
             hint = f"name the files in it, such as {printable(source.file)}/*.csv"
             raise DemandError("is a directory", kind="is_a_directory", place=shown, hint=hint)
-        if whole.is_file():
+        if words == "a file":
             return [whole]
+        if words is not None:
+            hint = "write what it gives into a file: demand is read more than once"
+            raise DemandError(f"is {words}, no file", kind="not_a_file", place=shown, hint=hint)
         if not glob.has_magic(source.file):
             hint = f"{field} is read relative to {printable(str(source.folder.absolute()))}"
             raise DemandError("there is no such file", kind="no_such_file", place=shown, hint=hint)
@@ -104,6 +109,14 @@ def _expand(source: DemandSource) -> list[Path]:
         hint = f"{field} is read relative to {printable(str(source.folder.absolute()))}"
         raise DemandError("no file matches", kind="no_file_matches", place=shown, hint=hint)
     return files
+
+
+def _kind_of(path: Path) -> str | None:
+    """``a file`` or what else stands there; None where nothing does. A link that leads to itself is an ``OSError``."""
+    try:
+        return not_a_file(path.stat().st_mode) or "a file"
+    except (FileNotFoundError, NotADirectoryError):
+        return None
 
 
 def _form_of(path: Path) -> CsvForm | None:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import contextlib
 import gzip
 import os
-import secrets
 import stat
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ebbtide.adapters.documents.fresh_files import Fresh, kept, new_file, sweep
+from ebbtide.adapters.file_kinds import NoFileError, open_file
 from ebbtide.errors import EbbtideError, InputError, PermanentError, Place
 
 MARK = b"written by ebbtide"
@@ -33,9 +34,10 @@ class Output:
 def read_bytes(path: Path, *, at_most: int) -> bytes:
     """A file's bytes, one more than ``at_most`` where it is larger (the caller refuses it).
 
-    Raises ``InputError`` where there is no such file, ``PermanentError`` where it may not be read.
+    Raises ``InputError`` where there is no such file, or where the path is none (a named pipe is not waited for),
+    ``PermanentError`` where it may not be read.
     """
-    with _explained(path, "read"), open(path, "rb") as file:
+    with _explained(path, "read"), open_file(path) as file:
         return file.read(at_most + 1)
 
 
@@ -91,7 +93,7 @@ def refuse_foreign(path: Path) -> None:
 
 def is_ours(path: Path) -> bool:
     """Whether the file carries ebbtide's mark near its start."""
-    with _explained(path, "read"), open(path, "rb") as file:
+    with _explained(path, "read"), open_file(path) as file:
         start = file.read(MARK_WITHIN)
         if not start.startswith(b"\x1f\x8b"):
             return MARK in start
@@ -107,30 +109,26 @@ class _Staged:
     """One output between its writing and its rename."""
 
     target: Path
-    fresh: Path
-    old: Path | None = None
+    fresh: Fresh
+    old: Fresh | None = None
     done: bool = False
 
     def commit(self) -> None:
         with _explained(self.target, "written"):
             if self.target.exists():
-                self.old = _beside(self.target)
-                _keep(self.target, self.old)
-            os.replace(self.fresh, self.target)
+                self.old = kept(self.target)
+            os.replace(self.fresh.path, self.target)
             self.done = True
 
     def undo(self) -> None:
         if self.done and self.old is not None:
-            os.replace(self.old, self.target)
+            os.replace(self.old.path, self.target)
         elif self.done:
             self.target.unlink(missing_ok=True)
-        self.fresh.unlink(missing_ok=True)
-        if self.old is not None:
-            self.old.unlink(missing_ok=True)
+        self._release()
 
     def finish(self) -> None:
-        if self.old is not None:
-            self.old.unlink(missing_ok=True)
+        self._release()
         with contextlib.suppress(OSError):  # some file systems can't sync a folder; the content itself is synced
             folder = os.open(self.target.parent, os.O_RDONLY)
             try:
@@ -138,40 +136,34 @@ class _Staged:
             finally:
                 os.close(folder)
 
+    def _release(self) -> None:
+        self.fresh.release(keep=self.done)
+        if self.old is not None:
+            self.old.release()
+
 
 def _stage(output: Output) -> _Staged:
     with _explained(output.path, "written"):
         target = Path(os.path.realpath(output.path))
         if target.is_dir():
             raise IsADirectoryError(str(target))
-        fresh = _beside(target)
+        sweep(target)
+        fresh = new_file(target)
         try:
-            _write_new(fresh, output.content)
+            _fill(fresh, output.content)
             if target.exists():
-                os.chmod(fresh, stat.S_IMODE(target.stat().st_mode))
+                os.chmod(fresh.path, stat.S_IMODE(target.stat().st_mode))
         except BaseException:
-            fresh.unlink(missing_ok=True)
+            fresh.release()
             raise
         return _Staged(target, fresh)
 
 
-def _write_new(path: Path, content: bytes) -> None:
-    # O_EXCL and mode 0666: a new name, with the permissions that the user's umask gives any new file.
-    with os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666), "wb") as file:
+def _fill(fresh: Fresh, content: bytes) -> None:
+    with os.fdopen(os.dup(fresh.handle), "wb") as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
-
-
-def _keep(target: Path, copy: Path) -> None:
-    try:
-        os.link(target, copy)
-    except OSError:  # no hard links here: a copy does as well
-        copy.write_bytes(target.read_bytes())
-
-
-def _beside(path: Path) -> Path:
-    return path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}.tmp")
 
 
 @contextlib.contextmanager
@@ -189,6 +181,9 @@ def _explained(path: Path, what: str) -> Iterator[None]:
             kind="no_folder" if missing_folder else "no_file",
             place=place,
         ) from problem
+    except NoFileError as problem:
+        hint = "write what it gives into a file first" if str(problem) == "a pipe" else None
+        raise InputError(f"is {problem}, no file", kind="not_a_file", place=place, hint=hint) from problem
     except (IsADirectoryError, NotADirectoryError, FileExistsError) as problem:
         raise InputError(f"is no file, so it can't be {what}", kind="not_a_file", place=place) from problem
     except PermissionError as problem:

@@ -37,13 +37,13 @@ class FleetDocument:
         return Place(file=str(self.path), line=self.lines.get(around), field=field_path)
 
 
-def read_fleet(path: Path | str) -> FleetDocument:
-    """The Fleet in a file, every default completed.
+def read_fleet(path: Path | str, *, content: bytes | None = None) -> FleetDocument:
+    """The Fleet in a file, every default completed; ``content`` where its bytes were read already.
 
     Raises ``DocumentError`` where something is wrong with it (``DocumentErrors`` where several things are, with a line
     for each), ``InputError`` where there is no such file.
     """
-    read = _read(Path(path))
+    read = _read(Path(path), content)
     raise_errors(read.errors)
     assert read.form is not None  # without errors there is a form
     lines = {field_name(at, read.tree.data): line for at, line in read.tree.lines.items() if at}
@@ -52,8 +52,8 @@ def read_fleet(path: Path | str) -> FleetDocument:
     )
 
 
-def _read(path: Path) -> Read[FleetForm]:
-    read = read_document(path, FleetForm, kind="Fleet")
+def _read(path: Path, content: bytes | None) -> Read[FleetForm]:
+    read = read_document(path, FleetForm, kind="Fleet", content=content)
     if read.form is None:
         return read
     errors = document_errors(fleet_problems(read.form.spec), read.tree, read.file)

@@ -34,10 +34,19 @@ class Read(Generic[Form]):
     errors: tuple[DocumentError, ...]
 
 
-def read_document(path: Path, form: type[Form], *, kind: str) -> Read[Form]:
-    """Read one document of a kind; a file that is no YAML raises, a wrong document comes back with its errors."""
+def document_bytes(path: Path) -> bytes:
+    """A document's bytes; errors as ``read_bytes``. One byte more than a document may have where it is larger."""
+    return read_bytes(path, at_most=yaml_text.MAX_BYTES)
+
+
+def read_document(path: Path, form: type[Form], *, kind: str, content: bytes | None = None) -> Read[Form]:
+    """Read one document of a kind; a file that is no YAML raises, a wrong document comes back with its errors.
+
+    ``content``: the file's bytes where they were read already, for a pipe gives them once.
+    """
     file = str(path)
-    content = read_bytes(path, at_most=yaml_text.MAX_BYTES)
+    if content is None:
+        content = document_bytes(path)
     try:
         tree = yaml_text.parse(yaml_text.decode(content))
     except yaml_text.YamlRefusedError as refusal:

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from ebbtide.adapters.documents.emit import block
 from ebbtide.adapters.documents.files import MARK, Output, is_ours, read_bytes, refuse_foreign, write_together
 from ebbtide.adapters.documents.findings import validation_problems
+from ebbtide.adapters.documents.fresh_files import sweep
 from ebbtide.adapters.documents.problems import document_errors, raise_errors
 from ebbtide.adapters.documents.reading import Read, read_document
 from ebbtide.adapters.documents.schedule_models import (
@@ -75,17 +76,23 @@ def schedule_outputs(path: Path | str, schedule: Schedule, explanation: Explanat
 def forget_columns(outputs: tuple[Output, ...]) -> None:
     """Remove the columns file of an earlier schedule, once one without it stands in its place."""
     stale = _columns_path(outputs[0].path)
-    if len(outputs) == 1 and stale.is_file() and is_ours(stale):
-        stale.unlink()
+    if len(outputs) == 1:
+        sweep(stale)
+        if stale.is_file() and is_ours(stale):
+            stale.unlink()
 
 
-def read_schedule(path: Path | str, *, explained: bool = True) -> tuple[Schedule, Explanation | None]:
+def read_schedule(
+    path: Path | str, *, explained: bool = True, content: bytes | None = None
+) -> tuple[Schedule, Explanation | None]:
     """The schedule in a file and its explanation, None where the document has none (or ``explained`` is False).
+
+    ``content``: its bytes where they were read already.
 
     Raises ``DocumentError`` where something is wrong with it (``DocumentErrors`` where several things are, with a line
     for each), ``InputError`` where there is no such file.
     """
-    read = _read(Path(path))
+    read = _read(Path(path), content)
     raise_errors(read.errors)
     assert read.form is not None  # without errors there is a form
     spec = read.form.explanation
@@ -97,8 +104,8 @@ def read_schedule(path: Path | str, *, explained: bool = True) -> tuple[Schedule
     return schedule_value(read.form), explanation_value(spec, columns)
 
 
-def _read(path: Path) -> Read[ScheduleForm]:
-    read = read_document(path, ScheduleForm, kind="Schedule")
+def _read(path: Path, content: bytes | None) -> Read[ScheduleForm]:
+    read = read_document(path, ScheduleForm, kind="Schedule", content=content)
     if read.form is None:
         return read
     errors = document_errors(schedule_problems(read.form), read.tree, read.file)
