@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -79,6 +80,20 @@ def attained(servers: int, rate: float, service_s: float, bound_s: float) -> flo
     return 1.0 - erlang_c(servers, load) * math.exp(-(servers - load) / service_s * bound_s)
 
 
+def attained_latency(servers: int, rate: float, service_s: float, bound_s: float) -> float:
+    """P(W + S ≤ t) in M/M/c: W is 0 or exponential, S exponential, one integral over W by the midpoint rule."""
+    load = rate * service_s
+    if servers <= load:
+        return 0.0
+    late = erlang_c(servers, load)
+    pace = (servers - load) / service_s
+    edges = np.linspace(0.0, bound_s, 4001)
+    middle = 0.5 * (edges[1:] + edges[:-1])
+    waits = np.exp(-pace * edges[:-1]) - np.exp(-pace * edges[1:])
+    in_time = -np.expm1(-(bound_s - middle) / service_s)
+    return (1.0 - late) * -math.expm1(-bound_s / service_s) + late * float(waits @ in_time)
+
+
 def waiting(servers: int, rate: float, service_s: float, horizon_s: float) -> float:
     """rate · E[min(W, horizon)] in M/M/c."""
     load = rate * service_s
@@ -98,15 +113,26 @@ class Brute:
     def __init__(self, pool: Pool, workloads: list[Workload], demands: list[WindowDemand], hours: float) -> None:
         self.pool, self.workloads, self.demands, self.hours = pool, workloads, demands, hours
 
+    def share(self, n: int, rates: np.ndarray, target: Target, service_s: float) -> float:
+        """Share of a day's requests within the target."""
+        within = attained if target.kind is TargetKind.WAIT else attained_latency
+        shares = [within(n, rate, service_s, target.bound_s) for rate in rates]
+        return float(np.dot(shares, rates) / rates.sum()) if rates.sum() else 1.0
+
+    def planned_share(self, target: Target, service_s: float) -> float:
+        """What is asked for; of a target that service alone (exponential) misses, 0.999 of what it leaves."""
+        alone = 1.0 - math.exp(-target.bound_s / service_s)
+        out_of_reach = target.kind is TargetKind.LATENCY and alone < target.percentile
+        return 0.999 * alone if out_of_reach else target.percentile
+
     def deficit(self, w: int, n: int) -> float:
         one, planned, missing = self.workloads[w], self.demands[w], []
         for day in range(planned.days):
             rates = planned.rates_rps[planned.offsets[day] : planned.offsets[day + 1]]
             total = 0.0
             for target in one.targets:
-                shares = [attained(n, rate, planned.service_time_s, target.bound_s) for rate in rates]
-                share = float(np.dot(shares, rates) / rates.sum()) if rates.sum() else 1.0
-                total += max(0.0, target.percentile - share)
+                asked = self.planned_share(target, planned.service_time_s)
+                total += max(0.0, asked - self.share(n, rates, target, planned.service_time_s))
             missing.append(total)
         held = math.ceil(CONFIDENCE * planned.days - 1e-9)
         return one.weight * float(planned.rates_rps.mean()) * sorted(missing)[held - 1] * self.hours
@@ -118,8 +144,8 @@ class Brute:
         most = 8 * (self.pool.max_production_nodes * self.pool.gpus_per_node // one.gpus_per_replica)
 
         def holds(n: int, target: Target) -> bool:
-            shares = [attained(n, rate, planned.service_time_s, target.bound_s) for rate in rates]
-            return float(np.dot(shares, rates) / rates.sum()) >= target.percentile
+            asked = self.planned_share(target, planned.service_time_s)
+            return self.share(n, rates, target, planned.service_time_s) >= asked
 
         return next((n for n in range(1, most + 1) if all(holds(n, one_of) for one_of in one.targets)), most + 1)
 
@@ -227,6 +253,39 @@ def test_equals_exhaustive_search(fleet: tuple[Pool, list[Workload], list[Window
     value = pool.nodes * pool.gpus_per_node * RESEARCH.value_usd_per_gpu_h
     np.testing.assert_allclose(found.cost_usd_per_h, money, rtol=1e-6, atol=1e-6 * value)
     np.testing.assert_array_equal(found.bound_usd_per_h, found.cost_usd_per_h)
+
+
+@settings(max_examples=25, deadline=None)
+@given(small_pools(), st.sampled_from([3.0, 6.0]), st.sampled_from([0.5, 0.9, 0.95]))
+def test_a_target_out_of_reach_claims_no_more_than_can_be_met(
+    fleet: tuple[Pool, list[Workload], list[WindowDemand]], bound_s: float, percentile: float
+) -> None:
+    pool, workloads, demands = fleet
+    latency = Target(kind=TargetKind.LATENCY, bound_s=bound_s, percentile=percentile)  # service alone: 53 % or 78 %
+    workloads = [replace(workloads[0], targets=(latency,)), *workloads[1:]]
+    found = windows_of(pool, workloads, demands)
+    needed, shortage, money = Brute(pool, workloads, demands, 2.0).answer()
+    assert found.shortage == pytest.approx(shortage, rel=1e-5, abs=1e-6)
+    assert found.needed_nodes == needed
+    value = pool.nodes * pool.gpus_per_node * RESEARCH.value_usd_per_gpu_h
+    np.testing.assert_allclose(found.cost_usd_per_h, money, rtol=1e-6, atol=1e-6 * value)
+
+
+def test_the_last_replica_of_a_target_out_of_reach_is_worth_no_more_than_it_gives() -> None:
+    hopeless = workload("hopeless", targets=(Target(kind=TargetKind.LATENCY, bound_s=4.0, percentile=0.99),))
+    helped = workload("helped", targets=(Target(kind=TargetKind.LATENCY, bound_s=40.0, percentile=0.99),))
+    found = windows_of(
+        Pool(name="h100", gpus_per_node=4, nodes=4), [hopeless, helped], [demand([[1.5]]), demand([[1.6]])]
+    )
+    ceiling = 0.999 * (1.0 - math.exp(-1.0))
+
+    def missing(first: int) -> float:
+        ours = max(0.0, ceiling - attained_latency(first, 1.5, 4.0, 4.0))
+        return 1.5 * ours + 1.6 * max(0.0, 0.99 - attained_latency(16 - first, 1.6, 4.0, 40.0))
+
+    first = min(range(17), key=missing)
+    assert found.allocation(4) == (first, 16 - first)
+    assert found.shortage == pytest.approx(2.0 * missing(first), rel=1e-4)
 
 
 def test_required_is_what_the_confidence_day_needs() -> None:

@@ -75,7 +75,7 @@ def test_deficit_is_zero_exactly_from_the_need_on(fleet: list[list[list[float]]]
         samples,
         attained.reshape(1, -1),
         starts,
-        np.array([0.9]),
+        np.full((1, len(fleet)), 0.9),
         first=np.full(len(fleet), first),
         low=np.full(len(fleet), low),
         lengths=run,

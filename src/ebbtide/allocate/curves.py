@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ebbtide.allocate.needs import Needs, pool_needs, station_shape
+from ebbtide.allocate.needs import Needs, planned_shares, pool_needs, station_shape
 from ebbtide.allocate.packing import pack
 from ebbtide.allocate.requirement import window_deficits
 from ebbtide.allocate.samples import WorkloadSamples
@@ -203,7 +203,10 @@ def _with_zero_replicas(values: Floats, starts: Ints, low: Ints, high: Ints, idl
 
 
 def _deficits(task: _Task, windows: Ints, low: Ints, high: Ints) -> Floats:
-    """Missing share (summed over targets) for the counts low … high of some windows, flat; empty where none."""
+    """Missing share (summed over targets) for the counts low … high of some windows, flat; empty where none.
+
+    Missing of the share that is planned for: what no number of replicas gives earns no workload a GPU of another's.
+    """
     if len(windows) == 0:
         return np.zeros(0)
     workload, samples = task.workload, task.samples.pick(windows)
@@ -227,7 +230,7 @@ def _deficits(task: _Task, windows: Ints, low: Ints, high: Ints) -> Floats:
         samples,
         np.array([values for values, _ in attained]),
         attained[0][1],
-        np.array([target.percentile for target in workload.targets]),
+        np.array([planned_shares(target, samples.service_time_s, samples.service_scv) for target in workload.targets]),
         first=first,
         low=low,
         lengths=high - low + 1,

@@ -171,7 +171,7 @@ class Cases:
             samples,
             values[None, :],
             starts,
-            np.ones(1),
+            np.ones((1, len(counts))),
             first=first,
             low=counts,
             lengths=np.ones(len(counts), dtype=np.int64),

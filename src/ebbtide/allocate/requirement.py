@@ -35,7 +35,7 @@ def window_deficits(
     samples: WorkloadSamples,
     attainment: Floats,
     starts: Ints,
-    percentiles: Floats,
+    shares: Floats,
     *,
     first: Ints,
     low: Ints,
@@ -46,14 +46,14 @@ def window_deficits(
 
     ``attainment[target, starts[g] + i]`` is scenario g's with ``first[k] + i`` replicas; the run starts at ``low[k]``,
     which may be 0 where ``first`` is 1: nobody attains anything there. A day's deficit is Σ over targets of
-    max(0, percentile − the day's worst attainment); the window's is the least that the asked share of days keeps to.
-    It is 0 exactly where the count is at least what ``window_needs`` asks for.
+    max(0, ``shares[target, k]`` − the day's worst attainment); the window's is the least that the asked share of days
+    keeps to. It is 0 exactly where the count is at least what ``window_needs`` asks for.
     """
     ranks = _ranks(samples, confidence)
     deficits: Floats = _window_deficits(
         attainment,
         starts,
-        percentiles,
+        shares,
         samples.scenario_mean_rps > 0.0,
         samples.day,
         samples.windows,
@@ -101,20 +101,20 @@ def _day_peak(values, day, windows, deciding):  # type: ignore[no-untyped-def]  
 
 
 @njit(cache=True)
-def _window_deficits(attainment, starts, percentiles, asked, day, windows, days, ranks, skipped, lengths):  # type: ignore[no-untyped-def]  # numba infers types
+def _window_deficits(attainment, starts, shares, asked, day, windows, days, ranks, skipped, lengths):  # type: ignore[no-untyped-def]  # numba infers types
     out = np.zeros(lengths.sum())
     before = 0
     for k in range(len(windows) - 1):
         if days[k] > 0:
             for i in range(lengths[k]):
                 by_day = np.zeros(days[k])
-                for t in range(len(percentiles)):
+                for t in range(len(shares)):
                     worst = np.ones(days[k])
                     for g in range(windows[k], windows[k + 1]):
                         if asked[g]:
-                            share = attainment[t, starts[g] + i - skipped[k]] if i >= skipped[k] else 0.0
-                            worst[day[g]] = min(worst[day[g]], share)
-                    by_day += np.maximum(0.0, percentiles[t] - worst)
+                            attained = attainment[t, starts[g] + i - skipped[k]] if i >= skipped[k] else 0.0
+                            worst[day[g]] = min(worst[day[g]], attained)
+                    by_day += np.maximum(0.0, shares[t, k] - worst)
                 out[before + i] = np.sort(by_day)[ranks[k] - 1]
         before += lengths[k]
     return out
