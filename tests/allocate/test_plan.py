@@ -155,6 +155,18 @@ def test_a_load_far_above_the_pool_says_all_that_it_lacks() -> None:
     assert max(missing.values()) > 8 * 8 * 3
 
 
+def test_however_many_gpus_are_missing_they_are_counted() -> None:
+    strict = Target(kind=TargetKind.WAIT, bound_s=0.001, percentile=0.99)
+    lonely = workload("chat", 2, targets=(strict,), balancing=Balancing.RANDOM)
+    schedule, explanation = made_plan(fleet(nodes=3, workloads=(lonely,)), peak_rps=12_000.0)
+    for k, (one, window) in enumerate(zip(explanation.shortages, schedule.windows, strict=True)):
+        # Queues of their own at 1 % load: 100 replicas for each of a hundred thousand erlangs, a rate-weighted mean.
+        rates = Wave(12_000.0)("chat", window, None).rates_rps
+        needed = one.missing_gpus / 2 + schedule.workloads[0].replicas[k]
+        assert needed == pytest.approx(100.0 * 10.0 * (rates**2).sum() / rates.sum(), rel=1e-3)
+        assert needed > 1_000_000
+
+
 def test_a_target_out_of_reach_takes_what_makes_waiting_negligible_and_no_gpus_are_said_to_help() -> None:
     never = Target(kind=TargetKind.LATENCY, bound_s=12.0)
     near = replace(never, percentile=0.999 * -math.expm1(-1.2))

@@ -13,16 +13,16 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from ebbtide.allocate.deficits import missing_shares
 from ebbtide.allocate.needs import Needs, planned_shares, pool_needs, station_shape
 from ebbtide.allocate.packing import pack
-from ebbtide.allocate.requirement import window_deficits
 from ebbtide.allocate.samples import WorkloadSamples
 from ebbtide.allocate.unserved import joint, unserved_units
 from ebbtide.fleet.demand import Floats
 from ebbtide.fleet.planned import Ints, WindowDemand
 from ebbtide.fleet.pool import Pool, Research
 from ebbtide.fleet.workload import Workload
-from ebbtide.queueing.curves import attainment_curves, waiting_curves
+from ebbtide.queueing.curves import waiting_curves
 from ebbtide.units import SECONDS_PER_HOUR
 
 # A shortage is counted in billionths of the window's whole claim, Σ weight · rate · targets · hours: integers add up
@@ -207,34 +207,10 @@ def _deficits(task: _Task, windows: Ints, low: Ints, high: Ints) -> Floats:
 
     Missing of the share that is planned for: what no number of replicas gives earns no workload a GPU of another's.
     """
-    if len(windows) == 0:
-        return np.zeros(0)
     workload, samples = task.workload, task.samples.pick(windows)
-    first = np.maximum(low, 1)
-    last = np.maximum(high, first)
-    attained = [
-        attainment_curves(
-            station_shape(workload),
-            target,
-            rates_rps=samples.rates_rps,
-            scv=samples.scv,
-            service_time_s=samples.per_scenario(samples.service_time_s),
-            service_scv=samples.per_scenario(samples.service_scv),
-            offsets=samples.offsets,
-            low=samples.per_scenario(first),
-            high=samples.per_scenario(last),
-        )
-        for target in workload.targets
-    ]
-    return window_deficits(
-        samples,
-        np.array([values for values, _ in attained]),
-        attained[0][1],
-        np.array([planned_shares(target, samples.service_time_s, samples.service_scv) for target in workload.targets]),
-        first=first,
-        low=low,
-        lengths=high - low + 1,
-        confidence=task.confidence,
+    shares = [planned_shares(target, samples.service_time_s, samples.service_scv) for target in workload.targets]
+    return missing_shares(
+        workload, workload.targets, np.array(shares), samples, low=low, high=high, confidence=task.confidence
     )
 
 

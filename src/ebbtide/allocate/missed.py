@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ebbtide.allocate.needs import Needs, required_of
+from ebbtide.allocate.deficits import least_above
 from ebbtide.allocate.pool_plan import PoolPlan
 from ebbtide.allocate.reason import Cases
 from ebbtide.fleet.planned import Ints
 from ebbtide.fleet.schedule import Shortage
-from ebbtide.fleet.workload import Workload
-
-# How many replicas are looked for to say what is missing, window by window: more than any cluster, and the curves of
-# fifteen past days up to it fit into memory.
-MOST_REPLICAS = 1_000_000
 
 
 def shortages_of(plan: PoolPlan) -> list[Shortage]:
@@ -29,12 +24,10 @@ def shortages_of(plan: PoolPlan) -> list[Shortage]:
     needs = context.curves.needs
     given = np.array(plan.replicas, dtype=np.int64).T
     found: list[Shortage] = []
-    for w, workload in enumerate(plan.workloads):
+    for w in range(len(plan.workloads)):
         short = np.flatnonzero((given[w] < needs.target[w]) | needs.out_of_reach[w])
         if len(short):
-            missing = [
-                _missing_gpus(needs, workload, w, k, int(given[w, k]), context.confidence) for k in short.tolist()
-            ]
+            missing = _missing_gpus(plan, w, short, given[w, short])
             names = [plan.timeline.windows[k].name for k in short.tolist()]
             found += _shortages(context.cases(w, short), given[w, short], names, missing)
     return found
@@ -60,17 +53,15 @@ def _shortages(cases: Cases, given: Ints, windows: list[str], missing_gpus: list
     ]
 
 
-def _missing_gpus(needs: Needs, workload: Workload, w: int, k: int, given: int, confidence: float) -> int | None:
-    if needs.out_of_reach[w, k]:
-        return None
-    return (_whole_need(needs, workload, w, k, confidence) - given) * int(needs.shape.width_gpus[w])
-
-
-def _whole_need(needs: Needs, workload: Workload, w: int, k: int, confidence: float) -> int:
-    """The replicas that workload ``w`` needs in window ``k``, though they may be far more than the pool's plan asks."""
-    need = int(needs.target[w, k])
-    if need <= needs.sought[w]:
-        return need
-    at_most = max(MOST_REPLICAS, 4 * int(needs.floor[w, k]))
-    found, _ = required_of(workload, needs.samples[w].pick(np.array([k])), at_most, confidence)
-    return int(found[0])
+def _missing_gpus(plan: PoolPlan, w: int, short: Ints, given: Ints) -> list[int | None]:
+    """What one workload lacks in the windows where it is short, be it far more than what the pool's plan looks for."""
+    context, workload = plan.windows[0].context, plan.workloads[w]
+    needs, counts = context.curves.needs, context.curves.needs.target[w, short]
+    counts[needs.out_of_reach[w, short]] = -1
+    beyond = np.flatnonzero(counts > needs.sought[w])
+    if len(beyond):
+        samples = needs.samples[w].pick(short[beyond])
+        sought = np.full(len(beyond), needs.sought[w])
+        counts[beyond] = least_above(workload, samples, sought, context.confidence)
+    gpus = (counts - given) * int(needs.shape.width_gpus[w])
+    return [None if count < 0 else one for count, one in zip(counts.tolist(), gpus.tolist(), strict=True)]

@@ -6,14 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ebbtide.allocate.deficits import missing_shares
 from ebbtide.allocate.needs import station_shape
-from ebbtide.allocate.requirement import day_peak, window_deficits
+from ebbtide.allocate.requirement import day_peak
 from ebbtide.allocate.samples import WorkloadSamples, stretches
 from ebbtide.fleet.demand import Floats
 from ebbtide.fleet.planned import Ints
 from ebbtide.fleet.schedule import Standing, WorkloadReason
 from ebbtide.fleet.workload import Target, Workload
-from ebbtide.queueing.curves import attainment_curves, wait_percentiles_s, waiting_curves
+from ebbtide.queueing.curves import wait_percentiles_s, waiting_curves
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -153,27 +154,8 @@ class Cases:
 
     def attainment(self, target: Target, counts: Ints) -> Floats:
         """Share within the target that the asked share of past days reaches."""
-        samples = self.samples
-        first = np.maximum(counts, 1)
-        values, starts = attainment_curves(
-            station_shape(self.workload),
-            target,
-            rates_rps=samples.rates_rps,
-            scv=samples.scv,
-            service_time_s=samples.per_scenario(samples.service_time_s),
-            service_scv=samples.per_scenario(samples.service_scv),
-            offsets=samples.offsets,
-            low=samples.per_scenario(first),
-            high=samples.per_scenario(first),
-        )
         # What a target of everybody would be missed by.
-        return 1.0 - window_deficits(
-            samples,
-            values[None, :],
-            starts,
-            np.ones((1, len(counts))),
-            first=first,
-            low=counts,
-            lengths=np.ones(len(counts), dtype=np.int64),
-            confidence=self.confidence,
+        everybody = np.ones((1, len(counts)))
+        return 1.0 - missing_shares(
+            self.workload, (target,), everybody, self.samples, low=counts, high=counts, confidence=self.confidence
         )
