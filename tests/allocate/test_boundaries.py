@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ebbtide.allocate.boundaries import DayArcs, States, choose_daily, choose_weekly
+from ebbtide.allocate.arcs import DayArcs, Missed
+from ebbtide.allocate.boundaries import States, choose_daily, choose_weekly
 
 Windows = tuple[tuple[int, int], ...]
 
@@ -24,7 +25,7 @@ def arcs(draw: st.DrawFn, states: States, *, cyclic: bool, days: int = 1, short:
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     need = rng.integers(0, 20, (base, states.count)).astype(float)
     rows = np.full((base, base + 1), -1, dtype=np.int64)
-    costs, shortage = [], []
+    costs, shortage, unserved = [], [], []
     for start in range(base):
         for length in range(shortest, base + 1):
             inside = length < base or start == 0
@@ -33,9 +34,11 @@ def arcs(draw: st.DrawFn, states: States, *, cyclic: bool, days: int = 1, short:
                 rows[start, length] = len(costs)
                 costs.append(need[covered].max(axis=0) * length + rng.integers(0, 3, states.count))
                 shortage.append(float(rng.integers(0, 2)) if short else 0.0)
+                unserved.append(float(rng.integers(0, 3)) if short else 0.0)
     table = np.array(costs)
     table[:, :-1][rng.random((len(table), states.count - 1)) < 0.1] = np.inf
-    return DayArcs(rows=rows, costs_usd=table, shortage=np.array(shortage), at_most=draw(st.integers(1, 4)), days=days)
+    missed = (Missed(by_arc=np.array(shortage)), Missed(by_arc=np.array(unserved)))
+    return DayArcs(rows=rows, costs_usd=table, missed=missed, at_most=draw(st.integers(1, 4)), days=days)
 
 
 def partitions(day: DayArcs, first: int) -> Iterator[Windows]:
@@ -51,8 +54,9 @@ def partitions(day: DayArcs, first: int) -> Iterator[Windows]:
     yield from extend(0, ())
 
 
-def shortage_of(day: DayArcs, windows: Windows) -> float:
-    return sum(float(day.shortage[day.rows[window]]) for window in windows)
+def missed_by(day: DayArcs, windows: Windows) -> tuple[float, ...]:
+    """Shortage, unserved load: compared as a pair."""
+    return tuple(sum(float(one.by_arc[day.rows[window]]) for window in windows) for one in day.missed)
 
 
 def day_value(day: DayArcs, states: States, windows: Windows) -> float:
@@ -78,25 +82,33 @@ TWO = States(sizes=(2, 3), move_usd=(1.0, 4.0))
 def test_a_day_is_cut_as_exhaustive_search_cuts_it(data: st.DataObject, states: States, short: bool) -> None:
     day = data.draw(arcs(states, cyclic=True, short=short))
     every = [windows for first in range(day.base) for windows in partitions(day, first)]
-    least = min(shortage_of(day, windows) for windows in every)
-    value = min(day_value(day, states, windows) for windows in every if shortage_of(day, windows) == least)
+    least = min(missed_by(day, windows) for windows in every)
+    value = min(day_value(day, states, windows) for windows in every if missed_by(day, windows) == least)
     found = choose_daily(day, states, budget=10**9)
     assert found.exact
     assert found.value_usd == pytest.approx(value)
-    assert shortage_of(day, found.windows) == least
+    assert missed_by(day, found.windows) == least
     assert day_value(day, states, found.windows) == pytest.approx(value)
 
 
-def test_shortages_that_differ_by_rounding_alone_leave_the_choice_to_money() -> None:
+def test_what_differs_by_rounding_alone_leaves_the_choice_to_what_comes_after_it() -> None:
     rows = np.array([[-1, 0, 1], [-1, 2, -1]])  # either half of the day, or the whole at once
-    costs, shortage = np.array([[4.0], [5.0], [4.0]]), np.array([2.0, 4.0 + 3e-8, 2.0])
-    day = DayArcs(rows=rows, costs_usd=costs, shortage=shortage, at_most=2, days=1)
+    costs, missed = np.array([[4.0], [5.0], [4.0]]), np.array([2.0, 4.0 + 3e-8, 2.0])
+    none = Missed(by_arc=np.zeros(3))
     one = States(sizes=(1,), move_usd=(1.0,))
-    assert choose_daily(day, one, budget=1000).windows == ((0, 1), (1, 1))
-    assert choose_daily(replace(day, rounding=1e-7), one, budget=1000).windows == ((0, 2),)
+    for place in (0, 1):
+
+        def day(rounding: float, place: int = place) -> DayArcs:
+            kinds = [none, none]
+            kinds[place] = Missed(by_arc=missed, rounding=rounding)
+            return DayArcs(rows=rows, costs_usd=costs, missed=tuple(kinds), at_most=2, days=1)
+
+        assert choose_daily(day(0.0), one, budget=1000).windows == ((0, 1), (1, 1))
+        assert choose_daily(day(1e-7), one, budget=1000).windows == ((0, 2),)
 
 
-def test_a_day_of_twenty_four_hours_is_cut_as_exhaustive_search_cuts_it() -> None:
+@pytest.mark.parametrize("short", [False, True])
+def test_a_day_of_twenty_four_hours_is_cut_as_exhaustive_search_cuts_it(short: bool) -> None:
     rng = np.random.default_rng(5)
     hourly = 10.0 + 8.0 * np.sin(np.arange(24) / 24 * 2 * np.pi) + rng.normal(0.0, 1.0, 24)
     rows = np.full((24, 25), -1, dtype=np.int64)
@@ -109,8 +121,11 @@ def test_a_day_of_twenty_four_hours_is_cut_as_exhaustive_search_cuts_it() -> Non
                 rows[start, length] = len(costs)
                 costs.append(length * np.where(nodes >= need, nodes, np.inf))
     states = States(sizes=(21,), move_usd=(2.5,))
-    day = DayArcs(rows=rows, costs_usd=np.array(costs), shortage=np.zeros(len(costs)), at_most=3, days=1)
-    value = min(day_value(day, states, windows) for first in range(24) for windows in partitions(day, first))
+    missed = tuple(Missed(by_arc=kind) for kind in rng.integers(0, 2, (2, len(costs))).astype(float) * short)
+    day = DayArcs(rows=rows, costs_usd=np.array(costs), missed=missed, at_most=3, days=1)
+    every = [windows for first in range(24) for windows in partitions(day, first)]
+    least = min(missed_by(day, windows) for windows in every)
+    value = min(day_value(day, states, windows) for windows in every if missed_by(day, windows) == least)
     found = choose_daily(day, states, budget=10**10)
     assert found.exact
     assert found.value_usd == pytest.approx(value)
@@ -134,15 +149,16 @@ def week_value(days: Sequence[DayArcs], followed: Sequence[tuple[int, int, int]]
 
 
 @settings(deadline=None, max_examples=12)
-@given(data=st.data())
-def test_a_week_of_two_patterns_is_cut_as_exhaustive_search_cuts_it(data: st.DataObject) -> None:
-    days = [data.draw(arcs(ONE, cyclic=False, days=count)) for count in (5, 2)]
-    days = [
-        DayArcs(rows=d.rows, costs_usd=d.costs_usd, shortage=d.shortage, at_most=min(d.at_most, 3), days=d.days)
-        for d in days
-    ]
+@given(data=st.data(), short=st.booleans())
+def test_a_week_of_two_patterns_is_cut_as_exhaustive_search_cuts_it(data: st.DataObject, short: bool) -> None:
+    days = [data.draw(arcs(ONE, cyclic=False, days=count, short=short)) for count in (5, 2)]
+    days = [replace(day, at_most=min(day.at_most, 3)) for day in days]
     followed = [(0, 0, 4), (0, 1, 1), (1, 1, 1), (1, 0, 1)]
-    cuts = itertools.product(*(list(partitions(day, 0)) for day in days))
+    ways = [list(partitions(day, 0)) for day in days]
+    least = [min(missed_by(day, way) for way in mine) for day, mine in zip(days, ways, strict=True)]
+    cuts = itertools.product(
+        *([way for way in mine if missed_by(day, way) == one] for day, mine, one in zip(days, ways, least, strict=True))
+    )
     value = min(week_value(days, followed, cut) for cut in cuts)
     found = choose_weekly(days, followed, ONE)
     assert found is not None

@@ -278,6 +278,32 @@ def test_local_search_is_near_the_exact_one(monkeypatch: pytest.MonkeyPatch) -> 
     assert exact.bound.objective <= local.bound.objective * (1 + 1e-9) <= exact.bound.objective * 1.02
 
 
+class Shifts(Wave):
+    """One works from eight to eight, the other at night, both far above what the pool serves."""
+
+    def __call__(self, name: str, window: Window, exception: DatedException | None) -> WindowDemand:
+        calm = super().__call__(name, window, exception)
+        first = minute_of(window.start) // 60
+        hours = np.arange(first, first + max(1, round(window.nominal_hours))) % 24
+        rates = np.where(((hours >= 8) & (hours < 20)) == (name == "chat"), 5.0, 0.0)
+        return replace(calm, rates_rps=rates, value_rates_rps=rates)
+
+
+@pytest.mark.parametrize("cells", [0, 30_000_000])
+def test_of_boundaries_with_the_same_shortage_those_that_serve_most_are_chosen(
+    monkeypatch: pytest.MonkeyPatch, cells: int
+) -> None:
+    # Nobody is served in time wherever a window begins, and one window would be the cheapest; but in a window of both
+    # the GPUs of the one idle while the other waits.
+    monkeypatch.setattr("ebbtide.allocate.choose.EXACT_CELLS", cells)
+    patterns = [DayPattern(days=WEEK, choose=Choose(at_most=3, shortest_s=7200.0))]
+    two = (workload("chat", 1, min_replicas=0), workload("agents", 1, min_replicas=0))
+    of = fleet(patterns=patterns, nodes=4, workloads=two)
+    schedule, _ = plan(of, Shifts(), at=AT, valid_until=UNTIL, provenance=PROVENANCE)
+    assert [window.start for window in schedule.windows] == [Time(8), Time(20)]
+    assert [column.replicas for column in schedule.workloads] == [(16, 0), (0, 16)]
+
+
 class Spike(Wave):
     """One busy hour: in a long window its share of the requests is small, and so is what the target asks for."""
 

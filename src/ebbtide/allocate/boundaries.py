@@ -6,52 +6,24 @@ moves, found by the L1 distance transform along every pool's axis. It is closed 
 state. Closing is bounded from below by its Lagrangian, weight · |last − first| ≥ λ · (last − first) for |λ| ≤ weight,
 so that few first states need a program of their own.
 
-Shortage comes before money (§5.7): only arcs on a way of least shortage take part.
+What is missed comes before money (§5.7): only arcs on a way of least shortage take part and, of these, only those on a
+way that leaves the least load unserved.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from ebbtide.allocate.arcs import DayArcs, least_missed
 from ebbtide.allocate.elimination import L1Problem, minimise
 from ebbtide.fleet.demand import Floats
-from ebbtide.fleet.planned import Ints
 
 _PULLS = (-1.0, -0.5, 0.0, 0.5, 1.0)  # λ as shares of the move cost
-_EQUAL = 1e-9  # shortages closer than this share are one
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class DayArcs:
-    """One pattern's candidate windows.
-
-    ``rows[start, length]`` is the arc's row in ``costs_usd`` (USD a day, [arcs, states]; inf: not allowed) and
-    ``shortage`` ([arcs]), −1 where it is no candidate; starts and lengths in base intervals. At most ``at_most``
-    windows make a day; a pattern with given windows has only those as arcs. ``days``: how often it comes in a cycle.
-    ``rounding``: how far the shortages of two cuts may differ by the units that they are counted in alone.
-    """
-
-    rows: Ints
-    costs_usd: Floats
-    shortage: Floats
-    at_most: int
-    days: int
-    rounding: float = 0.0
-
-    @property
-    def base(self) -> int:
-        """Base intervals of the day."""
-        return len(self.rows)
-
-    def equal_up_to(self, shortage: float) -> float:
-        """The largest shortage that counts as the same as this one: money then decides between them."""
-        return shortage + max(self.rounding, _EQUAL * max(1.0, abs(shortage)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -105,7 +77,7 @@ class _Day:
         self.arcs, self.states, self.first = arcs, states, first
         self.rows = np.roll(arcs.rows, -first, axis=0)
         self.rows[np.arange(arcs.base)[:, None] + np.arange(arcs.base + 1)[None, :] > arcs.base] = -1
-        self.shortage, self.allowed = _least_shortage(self.rows, arcs)
+        self.missed, self.allowed = least_missed(self.rows, arcs)
         self.ahead, self.here = room  # shared: only the last run's is read
 
     def run(self, terminal_usd: Floats) -> Floats:
@@ -155,8 +127,9 @@ def choose_daily(arcs: DayArcs, states: States, *, budget: int) -> Cut:
     """
     room = _room(arcs, states)
     days = [_Day(arcs, states, first, room) for first in range(arcs.base)]
-    least = min(day.shortage for day in days)
-    days = [day for day in days if day.shortage <= arcs.equal_up_to(least)]
+    for level, missed in enumerate(arcs.missed):
+        limit = missed.equal_up_to(min(day.missed[level] for day in days))
+        days = [day for day in days if day.missed[level] <= limit]
     pull = states.pull_usd()
     bounds = np.array([np.max([day.run(share * pull) - share * pull for share in _PULLS], axis=0) for day in days])
     best = Cut(windows=(), value_usd=math.inf, exact=True)
@@ -212,33 +185,6 @@ def _only(count: int, state: int) -> Floats:
     terminal = np.full(count, np.inf)
     terminal[state] = 0.0
     return terminal
-
-
-def _least_shortage(rows: Ints, arcs: DayArcs) -> tuple[float, NDArray[np.bool_]]:
-    """Least shortage of a day, and ``allowed[used, at, length]``: arcs on a way that reaches it."""
-    base, at_most = len(rows), arcs.at_most
-    cost = np.where(rows >= 0, arcs.shortage[rows], np.inf)
-    to_end = np.full((at_most + 1, base + 1), np.inf)
-    to_end[:, base] = 0.0
-    for used in range(at_most - 1, -1, -1):
-        for at in range(base):
-            to_end[used, at] = min(_ways(cost, at, to_end[used + 1]), default=np.inf)
-    so_far = np.full((at_most + 1, base + 1), np.inf)
-    so_far[0, 0] = 0.0
-    allowed = np.zeros((at_most, base, base + 1), dtype=np.bool_)
-    limit = arcs.equal_up_to(float(to_end[0, 0]))
-    for used in range(at_most):
-        for at in np.flatnonzero(np.isfinite(so_far[used, :base])).tolist():
-            for length in range(1, base - at + 1):
-                if so_far[used, at] + cost[at, length] + to_end[used + 1, at + length] <= limit:
-                    allowed[used, at, length] = True
-                    through = so_far[used, at] + cost[at, length]
-                    so_far[used + 1, at + length] = min(so_far[used + 1, at + length], through)
-    return float(to_end[0, 0]), allowed
-
-
-def _ways(cost: Floats, at: int, to_end: Floats) -> Iterator[float]:
-    return (float(cost[at, length] + to_end[at + length]) for length in range(1, len(to_end) - at))
 
 
 @njit(cache=True)

@@ -6,17 +6,21 @@ fleets start from the best cut without moves and improve it one boundary at a ti
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 
-from ebbtide.allocate.boundaries import DayArcs, States, choose_daily, choose_weekly, work
+from ebbtide.allocate.arcs import DayArcs, Missed
+from ebbtide.allocate.boundaries import States, choose_daily, choose_weekly, work
 from ebbtide.allocate.candidates import PatternGrid, pattern_grids
+from ebbtide.allocate.curves import SHORTAGE_UNITS
 from ebbtide.allocate.cycle import TIE_SHARE, CycleProblem, solve_cycle
 from ebbtide.allocate.moves import Timeline, move_cost_usd, timeline_of
 from ebbtide.allocate.pool_window import pool_windows
+from ebbtide.allocate.unserved import UNSERVED_UNITS
 from ebbtide.fleet.demand import Floats
 from ebbtide.fleet.fleet import Fleet
 from ebbtide.fleet.horizon import DatedException, DayPattern, Window
@@ -63,20 +67,20 @@ def chosen_patterns(fleet: Fleet, demand_of: DemandOf, progress: Callable[[str, 
             grid.pattern if grid.pattern.choose is None else grid.with_starts(cut)
             for grid, cut in zip(grids, cuts, strict=True)
         ),
-        finest_usd=search.value([tuple((i, 1) for i in range(len(grid.marks))) for grid in grids], finest=True)[1],
+        finest_usd=search.value([tuple((i, 1) for i in range(len(grid.marks))) for grid in grids], finest=True),
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _PoolCosts:
-    """USD per occurrence of every candidate with 0 … M nodes, [candidates, M + 1], and their shortage.
+    """USD per occurrence of every candidate with 0 … M nodes, [candidates, M + 1], and what goes before money.
 
-    ``rounding``: half a unit for every workload, in the day's units: what counting shortages may hide of a day's.
+    ``missed``: shortage, then unserved load, each with what counting it in units may hide between two cuts of a day:
+    half a unit for every workload and cut, in the day's units.
     """
 
     costs_usd: Floats
-    shortage: Floats
-    rounding: float
+    missed: tuple[Missed, ...]
     move_usd: float
     node_usd_per_h: float
 
@@ -112,40 +116,58 @@ def _pool_costs(
     waiting = np.array([window.cost_usd_per_h for window in found])
     costs = hours[:, None] * (waiting + node_usd_per_h * np.arange(pool.max_production_nodes + 1))
     costs[:, : pool.min_production_nodes] = np.inf
+    claim = SHORTAGE_UNITS * float(found[0].context.curves.deficit_unit.max())
     return _PoolCosts(
         costs_usd=costs,
-        shortage=np.array([window.shortage for window in found]),
-        rounding=0.5 * len(demand) * float(found[0].context.curves.deficit_unit.max()),
+        missed=(
+            Missed(
+                by_arc=np.array([window.shortage for window in found]), rounding=len(demand) * claim / SHORTAGE_UNITS
+            ),
+            Missed(
+                by_arc=np.array([window.unserved for window in found]), rounding=len(demand) * claim / UNSERVED_UNITS
+            ),
+        ),
         move_usd=move_cost_usd(pool, fleet.research),
         node_usd_per_h=node_usd_per_h,
     )
 
 
 class _Search:
-    """The choice over all patterns and pools. ``value`` is a cut's shortage and objective, USD per cycle."""
+    """The choice over all patterns and pools. ``value`` is a cut's objective, USD per cycle."""
 
     def __init__(self, grids: Sequence[PatternGrid], pools: Sequence[_PoolCosts]) -> None:
         self.grids, self.pools = grids, pools
         self.offsets = np.cumsum([0, *(len(grid.windows) for grid in grids)])[:-1].tolist()
-        self.shortage = np.sum([pool.shortage for pool in pools], axis=0)  # windows join all pools
-        self.known: dict[tuple[Cut, ...], tuple[float, float]] = {}
+        self.missed = tuple(  # windows join all pools
+            Missed(by_arc=np.sum([one.by_arc for one in kinds], axis=0), rounding=sum(one.rounding for one in kinds))
+            for kinds in zip(*(pool.missed for pool in pools), strict=True)
+        )
+        self.known: dict[tuple[Cut, ...], float] = {}
 
     def cuts(self) -> list[Cut]:
         """The best windows of every pattern."""
         return self._exact() or self._local()
 
-    def value(self, cuts: Sequence[Cut], *, finest: bool = False) -> tuple[float, float]:
-        """Least shortage and least objective with these windows; a shortage is rounded so that ties are seen."""
+    def value(self, cuts: Sequence[Cut], *, finest: bool = False) -> float:
+        """Least objective with these windows."""
+        timeline, rows = self._rows(cuts, finest=finest)
+        times = np.array(timeline.occurrences)
+        return sum(self._objective(pool, timeline, times, rows) for pool in self.pools)
+
+    def _rows(self, cuts: Sequence[Cut], *, finest: bool = False) -> tuple[Timeline, list[int]]:
+        """The cuts' windows as a cycle, and each one's candidate."""
         windows, rows = [], []
         for grid, offset, cut in zip(self.grids, self.offsets, cuts, strict=True):
             for start, length in cut:
                 row = grid.finest[start] if finest else int(grid.rows[start, length])
                 windows.append(grid.windows[row])
                 rows.append(offset + row)
-        timeline = timeline_of(windows)
-        times = np.array(timeline.occurrences)
-        shortage = float(f"{float(times @ self.shortage[rows]):.9g}")
-        return shortage, sum(self._objective(pool, timeline, times, rows) for pool in self.pools)
+        return timeline_of(windows), rows
+
+    def _missed_by(self, cuts: Sequence[Cut]) -> list[float]:
+        """What the cuts miss in a cycle, kind by kind."""
+        timeline, rows = self._rows(cuts)
+        return [float(np.array(timeline.occurrences) @ one.by_arc[rows]) for one in self.missed]
 
     @staticmethod
     def _objective(pool: _PoolCosts, timeline: Timeline, times: Floats, rows: Sequence[int]) -> float:
@@ -157,9 +179,9 @@ class _Search:
         lows = [int(np.isfinite(pool.costs_usd).any(axis=0).argmax()) for pool in self.pools]
         sizes = tuple(pool.costs_usd.shape[1] - low for pool, low in zip(self.pools, lows, strict=True))
         states = States(sizes=sizes, move_usd=tuple(pool.move_usd for pool in self.pools))
-        if states.count * len(self.shortage) > EXACT_CELLS:
+        if states.count * len(self.missed[0].by_arc) > EXACT_CELLS:
             return None
-        joint = np.zeros((len(self.shortage), 1))
+        joint = np.zeros((len(self.missed[0].by_arc), 1))
         for pool, low in zip(self.pools, lows, strict=True):
             joint = (joint[:, :, None] + self._tied(pool)[:, None, low:]).reshape(len(joint), -1)
         days = self._days(joint)
@@ -185,10 +207,11 @@ class _Search:
             DayArcs(
                 rows=grid.rows,
                 costs_usd=joint[offset : offset + len(grid.windows)],
-                shortage=self.shortage[offset : offset + len(grid.windows)],
+                missed=tuple(
+                    replace(one, by_arc=one.by_arc[offset : offset + len(grid.windows)]) for one in self.missed
+                ),
                 at_most=grid.at_most,
                 days=len(grid.pattern.days) if len(self.grids) > 1 else 1,
-                rounding=2.0 * sum(pool.rounding for pool in self.pools),
             )
             for grid, offset in zip(self.grids, self.offsets, strict=True)
         ]
@@ -209,18 +232,26 @@ class _Search:
             best: list[Cut] = [choose_daily(days[0], alone, budget=EXACT_WORK).windows]
         else:
             best = choose_weekly(days, [], alone) or []
+        # No cut misses less than the first: what is missed does not depend on moves.
+        days = self._rows(best)[0].days
+        limits = [
+            replace(one, rounding=days * one.rounding).equal_up_to(least)
+            for one, least in zip(self.missed, self._missed_by(best), strict=True)
+        ]
+
+        def known_value(cuts: Sequence[Cut]) -> float:
+            key = tuple(cuts)
+            if key not in self.known:
+                misses_more = any(one > most for one, most in zip(self._missed_by(cuts), limits, strict=True))
+                self.known[key] = math.inf if misses_more else self.value(cuts)
+            return self.known[key]
+
         for _ in range(_ROUNDS):
-            better = min(self._beside(best), key=self._known_value, default=best)
-            if self._known_value(better) >= self._known_value(best):
+            better = min(self._beside(best), key=known_value, default=best)
+            if known_value(better) >= known_value(best):
                 break
             best = better
         return best
-
-    def _known_value(self, cuts: Sequence[Cut]) -> tuple[float, float]:
-        key = tuple(cuts)
-        if key not in self.known:
-            self.known[key] = self.value(cuts)
-        return self.known[key]
 
     def _beside(self, cuts: Sequence[Cut]) -> Iterator[list[Cut]]:
         """Cuts with one boundary moved, added or taken away."""

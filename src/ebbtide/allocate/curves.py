@@ -41,8 +41,8 @@ class PoolCurves:
 
     The curve of workload w in window k runs from ``low[w, k]`` replicas for ``length[w, k]`` counts, flat from
     ``start[w, k]``: ``money`` in USD/h (waiting cost on the past rates, no margin) and ``deficit``, the shortage
-    (weight · rate · missing share · hours) in units of ``deficit_unit[k]`` and, in a short window, the unserved load
-    behind it (``unserved.joint``). ``low`` is what must be held; in a window
+    (weight · rate · missing share · hours) in units of ``deficit_unit[k]`` and the unserved load behind it
+    (``unserved.joint``). ``low`` is what must be held; in a window
     that is ``short`` (not all of that fits) it is the user's minimum.
     """
 
@@ -77,7 +77,6 @@ def pool_curves(
     parts = [
         _workload_curve(
             _Task(workload=workload, samples=needs.samples[w], hours=hours, research=research, confidence=confidence),
-            short=short,
             day=needs.day[w],
             low=low[w],
             high=high[w],
@@ -133,9 +132,7 @@ class _Curve:
     deficit: Ints
 
 
-def _workload_curve(
-    task: _Task, *, short: NDArray[np.bool_], day: Ints, low: Ints, high: Ints, required: Ints, unit: Floats
-) -> _Curve:
+def _workload_curve(task: _Task, *, day: Ints, low: Ints, high: Ints, required: Ints, unit: Floats) -> _Curve:
     last_short = np.minimum(required - 1, high)
     below = np.flatnonzero(last_short >= low)
     deficit_lengths = np.zeros(len(low), dtype=np.int64)
@@ -148,7 +145,7 @@ def _workload_curve(
         task.samples,
         day,
         replica_rps=task.workload.service.concurrency / task.samples.service_time_s,
-        claim_share=np.where(short, scale / SHORTAGE_UNITS, 0.0),
+        claim_share=scale / SHORTAGE_UNITS,
         low=low,
         lengths=deficit_lengths,
     )

@@ -12,7 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
-from ebbtide.allocate.curves import PoolCurves, horizon_s, pool_curves
+from ebbtide.allocate.curves import SHORTAGE_UNITS, PoolCurves, horizon_s, pool_curves
 from ebbtide.allocate.exact_window import exact_work, solve_exactly
 from ebbtide.allocate.knapsack import Choices
 from ebbtide.allocate.large_window import Base, solve_large
@@ -20,7 +20,7 @@ from ebbtide.allocate.needs import minima_do_not_fit
 from ebbtide.allocate.packing import Packing, pack
 from ebbtide.allocate.reason import Cases
 from ebbtide.allocate.shortage import least_shortage
-from ebbtide.allocate.unserved import shortage_units
+from ebbtide.allocate.unserved import shortage_units, unserved_load
 from ebbtide.fleet.demand import Floats
 from ebbtide.fleet.planned import Ints, WindowDemand
 from ebbtide.fleet.pool import Pool, Research
@@ -87,14 +87,15 @@ class PoolWindow:
     """One window of one pool: what 0 … M nodes in production give (M = ``pool.max_production_nodes``).
 
     ``needed_nodes`` is the fewest with the least ``shortage`` (Σ weight · rate · missing share · hours, 0 where all
-    targets can be met) and, at that, the least unserved load; ``shortage_bound`` is a proven lower bound of the
-    shortage. ``cost_usd_per_h[m]`` is the least waiting cost with m nodes at both, inf below ``needed_nodes``;
-    ``bound_usd_per_h[m]`` a proven lower bound of it.
+    targets can be met) and, at that, the least load ``unserved`` (Σ weight · rate · targets · hours · share that nobody
+    serves); ``shortage_bound`` is a proven lower bound of the shortage. ``cost_usd_per_h[m]`` is the least waiting cost
+    with m nodes at both, inf below ``needed_nodes``; ``bound_usd_per_h[m]`` a proven lower bound of it.
     """
 
     needed_nodes: int
     shortage: float
     shortage_bound: float
+    unserved: float
     cost_usd_per_h: Floats
     bound_usd_per_h: Floats
     index: int
@@ -162,6 +163,7 @@ def _window(context: PoolContext, k: int) -> PoolWindow:
         needed_nodes=answer.needed_nodes,
         shortage=shortage_units(answer.deficit) * float(curves.deficit_unit[k]),
         shortage_bound=shortage_units(answer.deficit_bound) * float(curves.deficit_unit[k]),
+        unserved=unserved_load(answer.deficit, SHORTAGE_UNITS * float(curves.deficit_unit[k])),
         cost_usd_per_h=answer.money,
         bound_usd_per_h=answer.bound,
         index=k,

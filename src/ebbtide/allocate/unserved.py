@@ -43,6 +43,15 @@ def shortage_units(both: int | float) -> int:
     return int(both // SHORTAGE_STEP)
 
 
+def unserved_load(both: int, claim: float) -> float:
+    """The unserved load in a joint count, as its part of the window's ``claim``.
+
+    >>> unserved_load(262147, 65536.0)
+    3.0
+    """
+    return both % SHORTAGE_STEP / UNSERVED_UNITS * claim
+
+
 def unserved_units(
     samples: WorkloadSamples, day: Ints, *, replica_rps: Floats, claim_share: Floats, low: Ints, lengths: Ints
 ) -> Ints:
