@@ -15,17 +15,14 @@ import numpy as np
 
 from ebbtide.allocate.arcs import DayArcs, Missed
 from ebbtide.allocate.boundaries import States, choose_daily, choose_weekly, work
+from ebbtide.allocate.candidate_costs import PoolCosts, pool_costs
 from ebbtide.allocate.candidates import PatternGrid, pattern_grids
-from ebbtide.allocate.curves import SHORTAGE_UNITS
 from ebbtide.allocate.cycle import TIE_SHARE, CycleProblem, solve_cycle
-from ebbtide.allocate.moves import Timeline, move_cost_usd, timeline_of
-from ebbtide.allocate.pool_window import pool_windows
-from ebbtide.allocate.unserved import UNSERVED_UNITS
+from ebbtide.allocate.moves import Timeline, timeline_of
 from ebbtide.fleet.demand import Floats
 from ebbtide.fleet.fleet import Fleet
 from ebbtide.fleet.horizon import DatedException, DayPattern, Window
 from ebbtide.fleet.planned import WindowDemand
-from ebbtide.fleet.pool import Pool
 
 Cut = tuple[tuple[int, int], ...]  # a pattern's windows, (start, length) on its grid
 
@@ -71,23 +68,9 @@ def chosen_patterns(fleet: Fleet, demand_of: DemandOf, progress: Callable[[str, 
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _PoolCosts:
-    """USD per occurrence of every candidate with 0 … M nodes, [candidates, M + 1], and what goes before money.
-
-    ``missed``: shortage, then unserved load, each with what counting it in units may hide between two cuts of a day:
-    half a unit for every workload and cut, in the day's units.
-    """
-
-    costs_usd: Floats
-    missed: tuple[Missed, ...]
-    move_usd: float
-    node_usd_per_h: float
-
-
 def _candidate_costs(
     fleet: Fleet, grids: Sequence[PatternGrid], demand_of: DemandOf, progress: Callable[[str, int, int], None]
-) -> list[_PoolCosts]:
+) -> list[PoolCosts]:
     windows = [window for grid in grids for window in grid.windows]
     costs = []
     pools = [pool for pool in fleet.pools if fleet.workloads_of(pool.name)]
@@ -95,47 +78,15 @@ def _candidate_costs(
         progress("choosing windows", done, len(pools))
         workloads = fleet.workloads_of(pool.name)
         demand = [[demand_of(one.name, window, None) for window in windows] for one in workloads]
-        costs.append(_pool_costs(fleet, pool, windows, demand))
+        costs.append(pool_costs(fleet, pool, windows, demand))
     progress("choosing windows", len(pools), len(pools))
     return costs
-
-
-def _pool_costs(
-    fleet: Fleet, pool: Pool, windows: Sequence[Window], demand: Sequence[Sequence[WindowDemand]]
-) -> _PoolCosts:
-    hours = np.array([window.nominal_hours for window in windows])
-    found = pool_windows(
-        pool,
-        fleet.workloads_of(pool.name),
-        demand,
-        hours=hours,
-        research=fleet.research,
-        confidence=fleet.confidence,
-    )
-    node_usd_per_h = pool.gpus_per_node * fleet.research.value_usd_per_gpu_h
-    waiting = np.array([window.cost_usd_per_h for window in found])
-    costs = hours[:, None] * (waiting + node_usd_per_h * np.arange(pool.max_production_nodes + 1))
-    costs[:, : pool.min_production_nodes] = np.inf
-    claim = SHORTAGE_UNITS * float(found[0].context.curves.deficit_unit.max())
-    return _PoolCosts(
-        costs_usd=costs,
-        missed=(
-            Missed(
-                by_arc=np.array([window.shortage for window in found]), rounding=len(demand) * claim / SHORTAGE_UNITS
-            ),
-            Missed(
-                by_arc=np.array([window.unserved for window in found]), rounding=len(demand) * claim / UNSERVED_UNITS
-            ),
-        ),
-        move_usd=move_cost_usd(pool, fleet.research),
-        node_usd_per_h=node_usd_per_h,
-    )
 
 
 class _Search:
     """The choice over all patterns and pools. ``value`` is a cut's objective, USD per cycle."""
 
-    def __init__(self, grids: Sequence[PatternGrid], pools: Sequence[_PoolCosts]) -> None:
+    def __init__(self, grids: Sequence[PatternGrid], pools: Sequence[PoolCosts]) -> None:
         self.grids, self.pools = grids, pools
         self.offsets = np.cumsum([0, *(len(grid.windows) for grid in grids)])[:-1].tolist()
         self.missed = tuple(  # windows join all pools
@@ -170,7 +121,7 @@ class _Search:
         return [float(np.array(timeline.occurrences) @ one.by_arc[rows]) for one in self.missed]
 
     @staticmethod
-    def _objective(pool: _PoolCosts, timeline: Timeline, times: Floats, rows: Sequence[int]) -> float:
+    def _objective(pool: PoolCosts, timeline: Timeline, times: Floats, rows: Sequence[int]) -> float:
         costs = pool.costs_usd[rows] * times[:, None]
         return solve_cycle(CycleProblem(timeline=timeline, costs_usd=costs, move_usd=pool.move_usd)).objective_usd
 
@@ -195,7 +146,7 @@ class _Search:
         found = choose_weekly(days, self._followed(), states)
         return None if found is None else list(found)
 
-    def _tied(self, pool: _PoolCosts) -> Floats:
+    def _tied(self, pool: PoolCosts) -> Floats:
         """Costs with fewer nodes, then fewer windows, winning ties."""
         hours = np.array([window.nominal_hours for grid in self.grids for window in grid.windows])[:, None]
         tie = TIE_SHARE * (pool.node_usd_per_h or 1.0)
@@ -233,9 +184,9 @@ class _Search:
         else:
             best = choose_weekly(days, [], alone) or []
         # No cut misses less than the first: what is missed does not depend on moves.
-        days = self._rows(best)[0].days
+        count = self._rows(best)[0].days
         limits = [
-            replace(one, rounding=days * one.rounding).equal_up_to(least)
+            replace(one, rounding=count * one.rounding).equal_up_to(least)
             for one, least in zip(self.missed, self._missed_by(best), strict=True)
         ]
 
