@@ -114,7 +114,7 @@ class Drain(Action):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeletePod(Action):
+class DeletePods(Action):
     """Production wins (§6.5): delete what is left on a node without waiting for its grace any longer."""
 
     side: Side

@@ -45,7 +45,7 @@ class Move:
     ``id`` is written before the first act and names the move for good. ``node`` is the name it leaves under,
     ``arrived`` the one under which it came ("" until then; the cloud may give another machine). ``batch``: how many
     moves were begun together. ``due_s``: the window start that a reclaim is for (§6.5), or the start of a yield.
-    ``parked``: research Workloads that were ended for it, to be activated when they are gone.
+    ``reason``: what it was begun for, in words.
     """
 
     id: str
@@ -59,7 +59,7 @@ class Move:
     batch: int = 1
     token: str = ""
     arrived: str = ""
-    parked: tuple[str, ...] = ()
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +100,9 @@ class Memory:
 
     ``quarantined``: nodes known to be broken, by name, and since when: owned, unusable. ``difference_ticks``: for how
     many ticks a pool's nodes have not added up. ``written`` and ``reverts`` by field, as ``kind/name:field``.
-    ``next_move``: the number of the next move's id.
+    ``spared``: nodes that a move was given up on, and until when no other one takes them. ``sizes``: the size that a
+    pool's provider is to have on a side, as ``side/pool``: an absolute number, worked out
+    once and written before it is asked for. ``next_move``: the number of the next move's id.
     """
 
     version: int = 0
@@ -110,4 +112,6 @@ class Memory:
     difference_ticks: Mapping[str, int] = field(default_factory=dict)
     written: Mapping[str, Written] = field(default_factory=dict)
     reverts: Mapping[str, Revert] = field(default_factory=dict)
+    spared: Mapping[str, float] = field(default_factory=dict)
+    sizes: Mapping[str, int] = field(default_factory=dict)
     next_move: int = 1

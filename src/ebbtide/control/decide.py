@@ -1,0 +1,186 @@
+"""What to do now: a function of fleet, schedule, clock and observed state alone (§6.1).
+
+Order within one decision: the record first; then each pool's moves, requests to its provider, quota; then replicas,
+so that nothing is scaled down before its leaving pods are known, and nothing up before its nodes are usable.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from ebbtide.control.actions import Action, Decision, GrowPool, Quarantine, RemoveNodes, Restore, Uncordon, Withheld
+from ebbtide.control.advance import advance, cordon_key, match_arrivals
+from ebbtide.control.begin import begin_moves
+from ebbtide.control.draft import Draft, draft_of, why
+from ebbtide.control.ledger import Ledger, ledger, source_of
+from ebbtide.control.limits import Limits
+from ebbtide.control.memory import AWAY, Direction, Stage
+from ebbtide.control.plan import plan_of
+from ebbtide.control.quota import activate_gone, set_quota
+from ebbtide.control.reverts import forget
+from ebbtide.control.scaling import scale
+from ebbtide.control.state import Side, State
+from ebbtide.control.usable import fault_of
+from ebbtide.control.wants import wants
+from ebbtide.fleet.fleet import Fleet
+from ebbtide.fleet.pool import Pool
+from ebbtide.fleet.schedule import Schedule
+
+DEFAULT_LIMITS = Limits()
+
+
+def decide(state: State, fleet: Fleet, schedule: Schedule, at_s: float, limits: Limits = DEFAULT_LIMITS) -> Decision:
+    """Actions in order, what is withheld, and when to look again; the same arguments, the same decision.
+
+    A schedule made for another Fleet, by digest, moves nothing: the decision is empty and its phase ``Blocked`` (§3).
+    """
+    plan = plan_of(fleet, schedule)
+    if not plan.made_for_this_fleet:
+        reason = why("3", "made for another Fleet", schedule=schedule.fleet_digest, fleet=fleet.digest)
+        return _idle(at_s, limits, "Blocked", Withheld(what="everything", why=reason))
+    if state.paused:
+        return _idle(at_s, limits, "Paused", Withheld(what="everything", why=why("6.9", "the Schedule is paused")))
+    draft = draft_of(state, plan, wants(state, plan, at_s, limits), at_s, limits)
+    for pool, _ in plan.pools:
+        _decide_pool(draft, pool)
+    activate_gone(draft)
+    _forget_cordons(draft)
+    return _decision(draft)
+
+
+def _decide_pool(draft: Draft, pool: Pool) -> None:
+    book = _book(draft, pool)
+    _count_ticks(draft, book)
+    match_arrivals(draft, book)
+    for move in list(draft.moves.values()):
+        if move.pool == pool.name:
+            advance(draft, book, draft.moves[move.id])
+    _quarantine(draft, book)
+    begin_moves(draft, _book(draft, pool))
+    book = _book(draft, pool)
+    for move in list(draft.moves.values()):  # those begun now are cordoned now
+        if move.pool == pool.name and move.begun_s == draft.at_s and move.stage is Stage.EMPTYING:
+            advance(draft, book, move)
+    book = _book(draft, pool)
+    short = draft.wants.pools[pool.name].settled - book.usable[Side.PRODUCTION]
+    if short > 0:
+        draft.shortages[pool.name] = short
+    _ask_provider(draft, book)
+    set_quota(draft, book)
+    scale(draft, book)
+    draft.look(book.stable_s)
+
+
+def _book(draft: Draft, pool: Pool) -> Ledger:
+    """The pool counted with the moves as they are decided by now."""
+    memory = replace(draft.state.memory, moves=tuple(draft.moves.values()), quarantined=draft.quarantined)
+    return ledger(replace(draft.state, memory=memory), pool, draft.at_s, draft.limits)
+
+
+def _count_ticks(draft: Draft, book: Ledger) -> None:
+    """How long nodes have not added up; a cluster that is not seen says nothing new (§6.6)."""
+    if not all(draft.fresh(side) for side in Side):
+        return
+    name, ticks = book.pool.name, draft.difference_ticks.get(book.pool.name, 0)
+    if book.difference == 0:
+        draft.difference_ticks.pop(name, None)
+    else:
+        draft.difference_ticks[name] = min(ticks + 1, draft.limits.difference_ticks + 1)
+
+
+def _quarantine(draft: Draft, book: Ledger) -> None:
+    """Name nodes that stay broken, and take whole ones back (§6.6)."""
+    taken = {name for move in draft.moves.values() for name in (move.node, move.arrived)}
+    for side in Side:
+        if not draft.fresh(side):
+            continue
+        survey = book.surveys[side]
+        for name, node in survey.faulty.items():
+            broken_at_s = node.since_s + draft.limits.broken_after_s
+            if name in taken or name in draft.quarantined:
+                continue
+            if draft.at_s >= broken_at_s:
+                draft.quarantined[name] = draft.at_s
+                reason = why("6.6", fault_of(node, book.pool), since_s=node.since_s)
+                draft.do(Quarantine(side=side, node=name, why=reason))
+            else:
+                draft.look(broken_at_s)
+        for name in [name for name in draft.quarantined if survey.find(name) is not None]:
+            _take_back(draft, book, side, name)
+
+
+def _take_back(draft: Draft, book: Ledger, side: Side, name: str) -> None:
+    node = book.surveys[side].find(name)
+    if node is None or fault_of(node, book.pool) or draft.at_s < node.since_s + draft.limits.stable_s:
+        return
+    reason = why("6.6", "whole again", since_s=node.since_s)
+    if node.joining or node.cordoned_by_us:
+        draft.do(Restore(what=f"node/{side}/{name}", why=reason))
+        draft.do(Uncordon(side=side, node=name, why=reason))
+    else:
+        del draft.quarantined[name]
+
+
+def _ask_provider(draft: Draft, book: Ledger) -> None:
+    """Ask for what was decided and is not seen yet: the same absolute numbers until it is (§6.1)."""
+    name = book.pool.name
+    away = [move for move in draft.moves.values() if move.pool == name and move.stage in AWAY]
+    if not away:
+        for side in Side:
+            draft.sizes.pop(f"{side}/{name}", None)
+        return
+    for side in Side:
+        if not draft.fresh(side):
+            continue
+        size = draft.sizes.get(f"{side}/{name}", 0)
+        going = [
+            move
+            for move in away
+            if move.stage is Stage.REMOVING and source_of(move.direction) is side and book.node_at_source(move)
+        ]
+        coming = [move for move in away if move.stage is Stage.TRAVELLING and source_of(move.direction) is not side]
+        if going:
+            nodes, ids = tuple(move.node for move in going), tuple(move.id for move in going)
+            reason = why("6.2", "emptied: it goes to the other side", nodes=len(nodes), size=size)
+            draft.do(RemoveNodes(side=side, pool=name, nodes=nodes, size=size, moves=ids, why=reason))
+        seen = book.seen[side].size
+        if coming and (seen is None or seen < size):
+            reason = why("6.2", "to take those that left the other side", nodes=len(coming), size=size)
+            ids = tuple(move.id for move in coming)
+            draft.do(GrowPool(side=side, pool=name, size=size, moves=ids, why=reason))
+
+
+def _forget_cordons(draft: Draft) -> None:
+    """A node that no move holds has no cordon of ours to be kept up."""
+    kept = {cordon_key(move.node) for move in draft.moves.values()}
+    for key in [key for key in draft.written if key.startswith("node/") and key not in kept]:
+        forget(draft, key)
+
+
+def _decision(draft: Draft) -> Decision:
+    record = draft.record()
+    actions: tuple[Action, ...] = (record, *draft.actions) if record is not None else tuple(draft.actions)
+    if actions:
+        draft.look(draft.at_s + draft.limits.follow_up_s)
+    draft.look(draft.wants.next_change_s)
+    draft.look(draft.plan.valid_until_s)
+    phase = "Holding"
+    for move in draft.moves.values():
+        if move.stage is not Stage.RETURNING:
+            phase = "Reclaiming" if move.direction is Direction.RECLAIM else "Yielding"
+            if phase == "Reclaiming":
+                break
+    return Decision(
+        actions=actions,
+        withheld=tuple(draft.withheld),
+        next_look_s=min(draft.looks_s, default=math.inf),
+        window=draft.plan.schedule.windows[draft.wants.window].name,
+        phase=phase,
+        shortages=draft.shortages,
+    )
+
+
+def _idle(at_s: float, limits: Limits, phase: str, withheld: Withheld) -> Decision:
+    next_s = at_s + limits.retry_s
+    return Decision(actions=(), withheld=(withheld,), next_look_s=next_s, window="", phase=phase)

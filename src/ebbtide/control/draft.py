@@ -1,0 +1,115 @@
+"""A decision while it is being made: what was decided so far, and the memory as it will be.
+
+Mutable, and never seen outside ``decide``: each rule adds its actions in the order in which they are to be done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from ebbtide.control.actions import Action, Record, Why, Withheld
+from ebbtide.control.limits import Limits
+from ebbtide.control.memory import FinishedMove, Memory, Move, Revert, Written
+from ebbtide.control.move_times import with_finished
+from ebbtide.control.plan import Plan
+from ebbtide.control.state import Side, State
+from ebbtide.control.wants import Wants
+
+Number = float | int | str
+Value = TypeVar("Value")
+
+
+def why(rule: str, text: str, **numbers: Number) -> Why:
+    """A reason by its rule of §6, with the numbers it stands on.
+
+    >>> why("6.4", "stable for 30 s", node="n1").rule
+    '§6.4'
+    """
+    return Why(rule=f"§{rule}", text=text, numbers=numbers)
+
+
+@dataclass(slots=True, kw_only=True)
+class Draft:
+    """What is known and what was decided so far."""
+
+    state: State
+    plan: Plan
+    wants: Wants
+    at_s: float
+    limits: Limits
+    actions: list[Action] = field(default_factory=list)
+    withheld: list[Withheld] = field(default_factory=list)
+    moves: dict[str, Move] = field(default_factory=dict)
+    finished: list[FinishedMove] = field(default_factory=list)
+    quarantined: dict[str, float] = field(default_factory=dict)
+    difference_ticks: dict[str, int] = field(default_factory=dict)
+    written: dict[str, Written] = field(default_factory=dict)
+    reverts: dict[str, Revert] = field(default_factory=dict)
+    spared: dict[str, float] = field(default_factory=dict)
+    sizes: dict[str, int] = field(default_factory=dict)
+    next_move: int = 1
+    looks_s: list[float] = field(default_factory=list)
+    shortages: dict[str, int] = field(default_factory=dict)
+
+    def do(self, action: Action) -> None:
+        """Add an action after those decided before."""
+        self.actions.append(action)
+
+    def withhold(self, what: str, reason: Why) -> None:
+        """Say what is not done."""
+        self.withheld.append(Withheld(what=what, why=reason))
+
+    def look(self, at_s: float) -> None:
+        """Look again at that instant, if it is still to come."""
+        if at_s > self.at_s:
+            self.looks_s.append(at_s)
+
+    def fresh(self, side: Side) -> bool:
+        """Whether a cluster was seen recently enough to act on; a sight from the future is a jumped clock's (§6.6)."""
+        age_s = self.at_s - self.state.sight(side).seen_at_s
+        return -self.limits.stale_after_s <= age_s <= self.limits.stale_after_s
+
+    def record(self) -> Record | None:
+        """The memory as it will be, to be written before anything is done; None where it is as it was."""
+        before = self.state.memory
+        after = replace(
+            before,
+            moves=tuple(self.moves.values()),
+            finished=with_finished(before.finished, self.finished) if self.finished else before.finished,
+            quarantined=_kept(before.quarantined, self.quarantined),
+            difference_ticks=_kept(before.difference_ticks, self.difference_ticks),
+            written=_kept(before.written, self.written),
+            reverts=_kept(before.reverts, self.reverts),
+            spared=_kept(before.spared, self.spared),
+            sizes=_kept(before.sizes, self.sizes),
+            next_move=self.next_move,
+        )
+        if after == before:
+            return None
+        return Record(memory=after, why=why("6.1", "written before the act", moves=len(after.moves)))
+
+
+def draft_of(state: State, plan: Plan, wanted: Wants, at_s: float, limits: Limits) -> Draft:
+    """An empty draft on the memory as it is."""
+    memory: Memory = state.memory
+    return Draft(
+        state=state,
+        plan=plan,
+        wants=wanted,
+        at_s=at_s,
+        limits=limits,
+        moves={move.id: move for move in memory.moves},
+        quarantined=dict(memory.quarantined),
+        difference_ticks=dict(memory.difference_ticks),
+        written=dict(memory.written),
+        reverts=dict(memory.reverts),
+        spared={name: until_s for name, until_s in memory.spared.items() if until_s > at_s},
+        sizes=dict(memory.sizes),
+        next_move=memory.next_move,
+    )
+
+
+def _kept(before: Mapping[str, Value], after: dict[str, Value]) -> Mapping[str, Value]:
+    return before if before == after else after

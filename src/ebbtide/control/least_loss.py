@@ -1,0 +1,106 @@
+"""Which research nodes go back: those whose work loses least, counted over whole Workloads (§6.2).
+
+One pod on a leaving node costs its whole gang. Empty nodes first; then, again and again, the Workload whose end frees
+nodes for the least work since its last checkpoint, with everything else that stands on those nodes. A greedy cover:
+beside it every node is tried for itself, and the cheaper of the two answers is taken.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ebbtide.control.state import Node, ResearchWork
+
+UNWILLING = 1e9  # GPU-seconds, 30 years of a GPU: work that cannot requeue goes last, but before what must not end
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Losses:
+    """What ending work costs by ``due_s``: GPU-seconds since its checkpoint, infinite where it must not be ended."""
+
+    at_s: float
+    due_s: float
+    end_overrunning_work: bool
+
+    def of(self, work: ResearchWork) -> float:
+        """GPU-seconds lost; 0 for work that is over in time.
+
+        >>> work = ResearchWork(name="w", pool="p", gpus=8, nodes=("a",), preemptible=True, checkpointed_s=0.0)
+        >>> Losses(at_s=60.0, due_s=600.0, end_overrunning_work=False).of(work)
+        480.0
+        """
+        if not work.managed:
+            return math.inf
+        if work.ends_s is not None and self.at_s <= work.ends_s <= self.due_s and not work.preemptible:
+            return 0.0  # an estimate that is over already promises nothing
+        if not work.preemptible and not self.end_overrunning_work:
+            return math.inf
+        lost = work.gpus * max(self.at_s - work.checkpointed_s, 0.0)
+        return lost if work.requeues else lost + UNWILLING
+
+
+def least_loss(
+    count: int, nodes: Sequence[Node], work: Iterable[ResearchWork], losses: Losses
+) -> tuple[list[Node], float]:
+    """Up to ``count`` of the nodes, and the GPU-seconds that their going loses; fewer where the rest must not go."""
+    by_name = {node.name: node for node in nodes}
+    standing: dict[str, list[ResearchWork]] = {name: [] for name in by_name}
+    for one in work:
+        for name in set(one.nodes) & by_name.keys():
+            standing[name].append(one)
+    cost = {one.name: losses.of(one) for on_node in standing.values() for one in on_node}
+    # Without work the emptiest first, by name among equals: the same nodes at every look.
+    order = sorted(by_name, key=lambda name: (by_name[name].stuck_pods, by_name[name].pods, name))
+    empty = [name for name in order if not standing[name]][:count]
+    left = count - len(empty)
+    if left <= 0 or len(empty) == len(order):
+        return [by_name[name] for name in empty], 0.0
+    held = [name for name in order if standing[name]]
+    answers = [_cover(left, held, standing, cost, whole) for whole in (True, False)]
+    most = max(len(names) for names, _ in answers)
+    names, lost = min((one for one in answers if len(one[0]) == most), key=lambda one: one[1])
+    return [by_name[name] for name in [*empty, *names]], lost
+
+
+def _cover(
+    left: int,
+    held: list[str],
+    standing: Mapping[str, list[ResearchWork]],
+    cost: Mapping[str, float],
+    whole: bool,
+) -> tuple[list[str], float]:
+    """Take nodes (by whole Workloads, or one by one) at the least loss for each that is still needed."""
+    chosen: list[str] = []
+    ended: set[str] = set()
+    lost = 0.0
+    groups = _groups(held, standing) if whole else [[name] for name in held]
+    while len(chosen) < left:
+        best: tuple[float, list[str]] | None = None
+        for group in groups:
+            fresh = [name for name in group if name not in chosen][: left - len(chosen)]
+            if not fresh:
+                continue
+            extra = math.fsum(cost[name] for name in _works(fresh, standing) - ended)
+            if math.isfinite(extra) and (best is None or extra / len(fresh) < best[0]):
+                best = (extra / len(fresh), fresh)
+        if best is None:
+            break
+        lost += best[0] * len(best[1])
+        ended |= _works(best[1], standing)
+        chosen += best[1]
+    return chosen, lost
+
+
+def _groups(held: list[str], standing: Mapping[str, list[ResearchWork]]) -> list[list[str]]:
+    """The nodes of each Workload, and each node for itself."""
+    by_work: dict[str, list[str]] = {}
+    for name in held:
+        for one in standing[name]:
+            by_work.setdefault(one.name, []).append(name)
+    return [*by_work.values(), *([name] for name in held)]
+
+
+def _works(names: Iterable[str], standing: Mapping[str, list[ResearchWork]]) -> set[str]:
+    return {one.name for name in names for one in standing[name]}

@@ -1,0 +1,65 @@
+"""What moves take and which of them still count as motion (§6.6, §6.7)."""
+
+from __future__ import annotations
+
+from ebbtide.control.draft import Draft
+from ebbtide.control.ledger import Ledger, source_of
+from ebbtide.control.memory import AT_HOME, AWAY, Direction, Move, Stage
+from ebbtide.control.move_times import learned_p90_s
+from ebbtide.control.state import Side
+from ebbtide.fleet.pool import Pool
+
+
+def p90_s(draft: Draft, pool: Pool, direction: Direction, batch: int) -> float:
+    """What such a move takes: the longer of the Fleet's time and the measured P90."""
+    told_s = pool.yield_time_s if direction is Direction.YIELD else pool.reclaim_time_s
+    finished = draft.state.memory.finished
+    learned_s = learned_p90_s(finished, pool=pool.name, direction=direction, batch=batch, at_s=draft.at_s)
+    return told_s if learned_s is None else max(told_s, learned_s)
+
+
+def late_at_s(draft: Draft, move: Move) -> float:
+    """When a step of a move that is past recall has taken too long."""
+    pool = draft.plan.fleet.pool(move.pool)
+    return move.since_s + draft.limits.late_factor * p90_s(draft, pool, move.direction, move.batch)
+
+
+def is_late(draft: Draft, move: Move) -> bool:
+    """A late move stalls: its node is owned and unusable, and no longer counts as being in motion."""
+    return move.stage in AWAY and draft.at_s >= late_at_s(draft, move)
+
+
+def in_motion(draft: Draft, pool: str) -> int:
+    """Moves of a pool that count against moves at once."""
+    return sum(move.pool == pool and not is_late(draft, move) for move in draft.moves.values())
+
+
+def inbound(draft: Draft, pool: str, side: Side) -> int:
+    """Moves that will bring a node to a side, late ones left out."""
+    return sum(
+        move.pool == pool
+        and source_of(move.direction) is not side
+        and move.stage is not Stage.RETURNING
+        and not is_late(draft, move)
+        for move in draft.moves.values()
+    )
+
+
+def returning(draft: Draft, pool: str, side: Side) -> int:
+    """Moves given up whose node is about to be usable again on its old side."""
+    return sum(
+        move.pool == pool and source_of(move.direction) is side and move.stage is Stage.RETURNING
+        for move in draft.moves.values()
+    )
+
+
+def at_home(draft: Draft, book: Ledger, direction: Direction) -> list[Move]:
+    """Moves that can still be given up, the latest begun first."""
+    return sorted(
+        (
+            move
+            for move in draft.moves.values()
+            if move.pool == book.pool.name and move.direction is direction and move.stage in AT_HOME - {Stage.RETURNING}
+        ),
+        key=lambda move: (-move.begun_s, move.id),
+    )

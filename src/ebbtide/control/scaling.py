@@ -1,0 +1,163 @@
+"""Replicas and autoscalers' bounds: what the usable nodes hold of what is wanted (§6.2, §6.3, §6.8)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ebbtide.control.actions import LowerDeletionCost, Restore, SetBounds, SetReplicas, SurgeByOne
+from ebbtide.control.draft import Draft, why
+from ebbtide.control.ledger import Ledger
+from ebbtide.control.memory import Direction, Stage
+from ebbtide.control.reverts import forget, may_write
+from ebbtide.control.state import Bounds, Replicas, Side
+from ebbtide.control.wants import ReplicaWant
+from ebbtide.fleet.workload import Workload
+
+
+def scale(draft: Draft, book: Ledger) -> None:
+    """Set the replicas of a pool's workloads: growth as far as usable nodes hold it, leaving nodes emptied first."""
+    if not draft.fresh(Side.PRODUCTION):
+        draft.withhold(f"replicas on {book.pool.name}", why("6.6", "the production cluster is not seen"))
+        return
+    leaving = leaving_nodes(draft, book)
+    ours: list[tuple[Workload, Replicas, ReplicaWant]] = []
+    for workload, _ in draft.plan.workloads[book.pool.name]:
+        seen = draft.state.production.replicas.get(workload.name)
+        if workload.name in draft.wants.released:
+            _release(draft, workload, seen)
+        elif seen is None:
+            draft.withhold(f"replicas of {workload.name}", why("6.8", "its scale is not there"))
+        elif refusal := _hands_off(seen):
+            draft.withhold(f"replicas of {workload.name}", why("6.8", refusal))
+        else:
+            ours.append((workload, seen, draft.wants.replicas[workload.name]))
+    free_gpus = book.usable[Side.PRODUCTION] * book.pool.gpus_per_node
+    granted = _granted(ours, free_gpus)
+    spare_gpus = max(_window_gpus(draft, book) - sum(one.planned * w.gpus_per_replica for w, _, one in ours), 0)
+    for workload, seen, want in ours:
+        _short(draft, workload, want, granted[workload.name])
+        if seen.autoscaler is None:
+            _set_replicas(draft, workload, seen, granted[workload.name], leaving)
+        else:
+            _set_bounds(draft, workload, seen, granted[workload.name], spare_gpus)
+
+
+def leaving_nodes(draft: Draft, book: Ledger) -> frozenset[str]:
+    """Production nodes on their way out."""
+    return frozenset(
+        move.node
+        for move in draft.moves.values()
+        if move.pool == book.pool.name and move.direction is Direction.YIELD and move.stage is not Stage.RETURNING
+    )
+
+
+def _hands_off(seen: Replicas) -> str:
+    """What people are doing with a workload that we are not to disturb."""
+    if not seen.managed:
+        return "it has opted out"
+    if seen.paused:
+        return "its owner paused it"
+    return "a rollout is under way" if seen.rolling else ""
+
+
+def _granted(ours: Iterable[tuple[Workload, Replicas, ReplicaWant]], free_gpus: int) -> dict[str, int]:
+    """Replicas that usable nodes hold: what runs and is still wanted first, then growth by weight."""
+    kept = {workload.name: min(want.replicas, seen.wanted) for workload, seen, want in ours}
+    left_gpus = free_gpus - sum(kept[workload.name] * workload.gpus_per_replica for workload, _, _ in ours)
+    for workload, _, want in sorted(ours, key=lambda one: (-one[0].weight, one[0].name)):
+        more = min(want.replicas - kept[workload.name], max(left_gpus, 0) // workload.gpus_per_replica)
+        # A minimum is asked for whatever is there: its pods wait, and whoever looks sees why.
+        kept[workload.name] = max(kept[workload.name] + more, min(workload.min_replicas, want.replicas))
+        left_gpus -= more * workload.gpus_per_replica
+    return kept
+
+
+def _window_gpus(draft: Draft, book: Ledger) -> int:
+    return draft.wants.pools[book.pool.name].settled * book.pool.gpus_per_node
+
+
+def _short(draft: Draft, workload: Workload, want: ReplicaWant, granted: int) -> None:
+    if granted < want.replicas:
+        draft.withhold(
+            f"replicas of {workload.name}",
+            why("6.2", "usable nodes hold no more", wanted=want.replicas, granted=granted),
+        )
+    if granted < want.planned:
+        draft.shortages[workload.name] = want.planned - granted
+
+
+def _set_replicas(draft: Draft, workload: Workload, seen: Replicas, granted: int, leaving: frozenset[str]) -> None:
+    standing = frozenset(name for name in leaving if seen.on.get(name, 0) > 0)
+    if standing != seen.lowered_cost and (standing or seen.lowered_cost):
+        reason = why("6.3", "pods on leaving nodes go first", nodes=len(standing))
+        draft.do(LowerDeletionCost(workload=workload.name, nodes=standing, why=reason))
+    wanted = granted
+    if granted < seen.wanted:
+        refused = _no_shrink(draft)
+        if refused:
+            draft.withhold(f"replicas of {workload.name}", why("6.3", refused, wanted=granted, seen=seen.wanted))
+            wanted = seen.wanted
+        elif not standing <= seen.lowered_cost:
+            return  # first their cost is seen to be lowered; then the right pods go
+    stuck = standing and seen.disruptions_allowed == 0 and wanted >= seen.ready
+    numbers = {"wanted": wanted, "seen": seen.wanted}
+    if stuck and _draining(draft, standing):
+        wanted += 1
+    if may_write(
+        draft, f"workload/{workload.name}:replicas", observed=str(seen.wanted), wanted=str(wanted), who=seen.set_by
+    ):
+        if wanted > granted and stuck:
+            text = "its budget lets no pod go from a leaving node"
+            draft.do(SurgeByOne(workload=workload.name, replicas=wanted, why=why("6.3", text, **numbers)))
+        else:
+            draft.do(SetReplicas(workload=workload.name, replicas=wanted, why=why("6.2", "the plan", **numbers)))
+
+
+def _no_shrink(draft: Draft) -> str:
+    """Why nothing may be scaled down now."""
+    if draft.wants.held_by:
+        return f"held by {draft.wants.held_by}"
+    return "the schedule is no longer valid" if draft.at_s >= draft.plan.valid_until_s else ""
+
+
+def _draining(draft: Draft, standing: frozenset[str]) -> bool:
+    return any(move.node in standing and move.stage is Stage.DRAINING for move in draft.moves.values())
+
+
+def _set_bounds(draft: Draft, workload: Workload, seen: Replicas, granted: int, spare_gpus: int) -> None:
+    """least = what is planned and fits, most = what the window's nodes hold beside the others' plans (§6.8)."""
+    if seen.bounds is None:
+        draft.withhold(f"bounds of {workload.name}", why("6.8", f"{seen.autoscaler} shows no bounds"))
+        return
+    if granted < seen.bounds.least and (refused := _no_shrink(draft)):
+        draft.withhold(f"bounds of {workload.name}", why("6.3", refused, wanted=granted, seen=seen.bounds.least))
+        return
+    most = granted + spare_gpus // workload.gpus_per_replica
+    if workload.max_replicas is not None:
+        most = min(most, workload.max_replicas)
+    bounds = Bounds(least=granted, most=max(most, granted))
+    if may_write(
+        draft,
+        f"workload/{workload.name}:bounds",
+        observed=_text(seen.bounds),
+        wanted=_text(bounds),
+        who=seen.set_by,
+    ):
+        reason = why("6.8", f"bounds of {seen.autoscaler}", least=bounds.least, most=bounds.most)
+        draft.do(SetBounds(workload=workload.name, bounds=bounds, why=reason))
+
+
+def _text(bounds: Bounds) -> str:
+    return f"{bounds.least}..{bounds.most}"
+
+
+def _release(draft: Draft, workload: Workload, seen: Replicas | None) -> None:
+    """Give a released workload its own bounds back, once."""
+    key = f"workload/{workload.name}:bounds"
+    kept = draft.written.get(key)
+    if kept is None or seen is None or seen.bounds is None:
+        return
+    if _text(seen.bounds) == kept.before:
+        forget(draft, key)
+    else:
+        draft.do(Restore(what=key, value=kept.before, why=why("6.9", "released by an override", before=kept.before)))

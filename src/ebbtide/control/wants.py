@@ -1,0 +1,199 @@
+"""What is wanted now: production nodes by pool and replicas by workload, from the windows in force and ahead (§5.9).
+
+Yields begin when their window starts; reclaims begin a lead before it; growth that needs no move begins a start-up
+time before it. Live demand above what the plan holds asks for more at once (§6.7). A pinned window stays in force
+until its end; a released workload is left alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ebbtide.control.limits import Limits
+from ebbtide.control.plan import Plan
+from ebbtide.control.state import Override, OverrideKind, State
+from ebbtide.control.timetable import Segment
+from ebbtide.fleet.pool import Pool
+from ebbtide.fleet.schedule import PoolColumn, WorkloadColumn
+from ebbtide.fleet.workload import Workload
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolWant:
+    """Production nodes of one pool: ``nodes`` now, ``settled`` in the window in force, ``due_s`` when they count.
+
+    ``guard_nodes`` of them are asked for by live demand above the plan. ``quota_gpus``: what the window lets research
+    have of the ephemeral nodes.
+    """
+
+    nodes: int
+    settled: int
+    due_s: float
+    quota_gpus: int
+    guard_nodes: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicaWant:
+    """Replicas of one workload: ``replicas`` now (growth ahead and live demand in it), ``planned`` by the window."""
+
+    replicas: int
+    planned: int
+    live_rps: float | None = None
+    holds_rps: float = math.inf
+
+    @property
+    def above_plan(self) -> bool:
+        """Live demand is observed and above what the planned replicas hold (§6.7)."""
+        return self.live_rps is not None and self.live_rps > self.holds_rps
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wants:
+    """What is wanted now, and when that changes next if nothing else does."""
+
+    window: int
+    pools: Mapping[str, PoolWant]
+    replicas: Mapping[str, ReplicaWant]
+    held_by: str = ""
+    next_change_s: float = math.inf
+    released: frozenset[str] = field(default_factory=frozenset)
+
+    @property
+    def guard_on(self) -> bool:
+        """Some workload's live demand is above its plan."""
+        return any(one.above_plan for one in self.replicas.values())
+
+
+def wants(state: State, plan: Plan, at_s: float, limits: Limits) -> Wants:
+    """What the schedule, live demand and overrides ask for at ``at_s``."""
+    live = [one for one in state.overrides if one.until_s > at_s]
+    ahead = plan.ahead(at_s)
+    pinned = _pinned(plan, live)
+    window = ahead[0].window if pinned is None else pinned[0]
+    # A pinned window stays until its end; what comes after begins as if that were its start.
+    coming = ahead[1:] if pinned is None else _after(ahead, pinned[1])
+    released = frozenset(one.what for one in live if one.kind is OverrideKind.RELEASE)
+    replicas, early_s = _replicas(state, plan, window, coming, at_s, limits, released)
+    pools: dict[str, PoolWant] = {}
+    changes = [ahead[0].end_s, *(one.until_s for one in live), early_s]
+    for pool, column in plan.pools:
+        pools[pool.name], next_s = _pool_want(state, plan, pool, column, window, coming, at_s)
+        extra = _guard_nodes(pool, plan.workloads[pool.name], replicas)
+        if extra:
+            pools[pool.name] = _with_guard(pools[pool.name], pool, extra, at_s)
+        changes.append(next_s)
+    holds = [one.name for one in live if one.kind is OverrideKind.HOLD]
+    return Wants(
+        window=window,
+        pools=pools,
+        replicas=replicas,
+        held_by=holds[0] if holds else "",
+        next_change_s=min((one for one in changes if one > at_s), default=math.inf),
+        released=released,
+    )
+
+
+def _pinned(plan: Plan, live: list[Override]) -> tuple[int, float] | None:
+    names = {window.name: index for index, window in enumerate(plan.schedule.windows)}
+    for one in live:
+        if one.kind is OverrideKind.WINDOW and one.what in names:
+            return names[one.what], one.until_s
+    return None
+
+
+def _after(ahead: list[Segment], until_s: float) -> list[Segment]:
+    return [
+        one if one.start_s >= until_s else Segment(start_s=until_s, end_s=one.end_s, window=one.window)
+        for one in ahead
+        if one.end_s > until_s
+    ]
+
+
+def _pool_want(
+    state: State, plan: Plan, pool: Pool, column: PoolColumn, window: int, coming: list[Segment], at_s: float
+) -> tuple[PoolWant, float]:
+    """The want of one pool, and when a lead ahead begins."""
+    settled = nodes = column.production_nodes[window]
+    due_s, next_s = at_s, math.inf
+    for segment in coming:
+        wanted = column.production_nodes[segment.window]
+        if wanted <= nodes:
+            continue
+        lead_s = plan.lead_s(pool, column.lead_s[segment.window], wanted - nodes, state.memory.finished, at_s)
+        if segment.start_s - lead_s <= at_s:
+            if nodes == settled:
+                due_s = segment.start_s
+            nodes = wanted
+        else:
+            next_s = min(next_s, segment.start_s - lead_s)
+    quota_gpus = column.ephemeral_quota_gpus[window]
+    return PoolWant(nodes=nodes, settled=settled, due_s=due_s, quota_gpus=quota_gpus), next_s
+
+
+def _replicas(
+    state: State,
+    plan: Plan,
+    window: int,
+    coming: list[Segment],
+    at_s: float,
+    limits: Limits,
+    released: frozenset[str],
+) -> tuple[dict[str, ReplicaWant], float]:
+    found: dict[str, ReplicaWant] = {}
+    next_s = math.inf
+    observed = state.live_rps if at_s - state.live_at_s <= limits.live_after_s else {}
+    for pool, _ in plan.pools:
+        for workload, column in plan.workloads[pool.name]:
+            if workload.name in released:
+                continue
+            planned = column.replicas[window]
+            early = planned
+            for segment in coming:
+                begins_s = segment.start_s - workload.startup_time_s
+                if begins_s <= at_s:
+                    early = max(early, column.replicas[segment.window])
+                else:
+                    next_s = min(next_s, begins_s)
+                    break
+            holds_rps, live_rps = column.holds_rps[window], observed.get(workload.name)
+            found[workload.name] = ReplicaWant(
+                replicas=max(early, _held_live(workload, planned, holds_rps, live_rps)),
+                planned=planned,
+                live_rps=live_rps,
+                holds_rps=holds_rps,
+            )
+    return found, next_s
+
+
+def _held_live(workload: Workload, planned: int, holds_rps: float, live_rps: float | None) -> int:
+    """Replicas that would hold live demand above the plan, in proportion: waits only fall with scale (§6.7)."""
+    if live_rps is None or live_rps <= holds_rps or holds_rps <= 0.0:
+        return planned
+    most = math.inf if workload.max_replicas is None else workload.max_replicas
+    return int(min(math.ceil(planned * live_rps / holds_rps), max(most, planned)))
+
+
+def _guard_nodes(
+    pool: Pool, workloads: tuple[tuple[Workload, WorkloadColumn], ...], replicas: Mapping[str, ReplicaWant]
+) -> int:
+    """Whole nodes for the replicas that live demand asks for above the plan."""
+    gpus = sum(
+        (want.replicas - want.planned) * workload.gpus_per_replica
+        for workload, _ in workloads
+        if (want := replicas.get(workload.name)) is not None and want.above_plan
+    )
+    return math.ceil(gpus / pool.gpus_per_node)
+
+
+def _with_guard(want: PoolWant, pool: Pool, extra: int, at_s: float) -> PoolWant:
+    nodes = min(max(want.nodes, want.settled + extra), pool.max_production_nodes)
+    return PoolWant(
+        nodes=nodes,
+        settled=want.settled,
+        due_s=at_s if nodes > want.nodes else want.due_s,
+        quota_gpus=want.quota_gpus,
+        guard_nodes=nodes - want.settled,
+    )
