@@ -7,6 +7,7 @@ beside it every node is tried for itself, and the cheaper of the two answers is 
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -71,26 +72,56 @@ def _cover(
     cost: Mapping[str, float],
     whole: bool,
 ) -> tuple[list[str], float]:
-    """Take nodes (by whole Workloads, or one by one) at the least loss for each that is still needed."""
-    chosen: list[str] = []
+    """Take nodes (by whole Workloads, or one by one) at the least loss for each that is still needed.
+
+    A heap of prices; where a Workload ends, the prices of the groups that it stands in are worked out anew.
+    """
+    groups = _groups(held, standing) if whole else [[name] for name in held]
+    at_work = {name: [one.name for one in standing[name]] for name in held}
+    chosen: dict[str, None] = {}
     ended: set[str] = set()
     lost = 0.0
-    groups = _groups(held, standing) if whole else [[name] for name in held]
-    while len(chosen) < left:
-        best: tuple[float, list[str]] | None = None
-        for group in groups:
-            fresh = [name for name in group if name not in chosen][: left - len(chosen)]
-            if not fresh:
-                continue
-            extra = math.fsum(cost[name] for name in _works(fresh, standing) - ended)
-            if math.isfinite(extra) and (best is None or extra / len(fresh) < best[0]):
-                best = (extra / len(fresh), fresh)
-        if best is None:
-            break
-        lost += best[0] * len(best[1])
-        ended |= _works(best[1], standing)
-        chosen += best[1]
-    return chosen, lost
+
+    def price(group: int) -> tuple[float, list[str]]:
+        fresh = [name for name in groups[group] if name not in chosen][: left - len(chosen)]
+        if not fresh:
+            return math.inf, fresh
+        works = {one for name in fresh for one in at_work[name]} - ended
+        return math.fsum(cost[one] for one in works) / len(fresh), fresh
+
+    concerned = _concerned(groups, at_work)
+    current = [price(group)[0] for group in range(len(groups))]
+    heap = [(each, group) for group, each in enumerate(current) if math.isfinite(each)]
+    heapq.heapify(heap)
+    while heap and len(chosen) < left:
+        each, group = heapq.heappop(heap)
+        if each != current[group]:
+            continue
+        now, fresh = price(group)
+        if now != each:  # what is still needed is less than the group frees
+            current[group] = now
+            if math.isfinite(now):
+                heapq.heappush(heap, (now, group))
+            continue
+        lost += each * len(fresh)
+        works = {one for name in fresh for one in at_work[name]} - ended
+        chosen.update(dict.fromkeys(fresh))
+        ended |= works
+        for other in {group for one in works for group in concerned[one]} | {group}:
+            current[other] = price(other)[0]
+            if math.isfinite(current[other]):
+                heapq.heappush(heap, (current[other], other))
+    return list(chosen), lost
+
+
+def _concerned(groups: list[list[str]], at_work: Mapping[str, list[str]]) -> dict[str, set[int]]:
+    """The groups on whose nodes each Workload stands."""
+    found: dict[str, set[int]] = {}
+    for number, group in enumerate(groups):
+        for name in group:
+            for one in at_work[name]:
+                found.setdefault(one, set()).add(number)
+    return found
 
 
 def _groups(held: list[str], standing: Mapping[str, list[ResearchWork]]) -> list[list[str]]:
@@ -100,7 +131,3 @@ def _groups(held: list[str], standing: Mapping[str, list[ResearchWork]]) -> list
         for one in standing[name]:
             by_work.setdefault(one.name, []).append(name)
     return [*by_work.values(), *([name] for name in held)]
-
-
-def _works(names: Iterable[str], standing: Mapping[str, list[ResearchWork]]) -> set[str]:
-    return {one.name for name in names for one in standing[name]}
