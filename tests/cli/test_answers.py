@@ -140,3 +140,13 @@ def test_a_document_comes_through_standard_input(fleet_file: Path, way: str) -> 
     told = subprocess.run(line, shell=True, capture_output=True, text=True, timeout=120, check=False)
     assert (told.returncode, told.stderr) == (0, "")
     assert "a valid Fleet, two-models" in told.stdout
+
+
+def test_no_warning_of_a_library_reaches_the_user() -> None:
+    script = (
+        "import sys, warnings; import ebbtide.cli.main as main\n"
+        "def work(*_, **__): warnings.warn('divide by zero encountered in divide', RuntimeWarning); return 0\n"
+        "main.finish = work; main.run()"
+    )
+    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
+    assert (told.returncode, told.stdout, told.stderr) == (0, "", "")

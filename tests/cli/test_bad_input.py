@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ebbtide.cli.render_size import size_json, size_text
+from ebbtide.errors import InputError
+from ebbtide.queueing.calculator import size
 
 # What is replaced in the small fleet, by what, the kind of error and a word that its message must hold.
 WRONG_FLEETS = [
@@ -113,6 +120,10 @@ def test_a_truncated_gzip_file_is_refused(ebbtide, fleet_file: Path) -> None:
         ("--arrival-rate-rps", "1e300", "--service-time-s", "1e300", "--servers", "3"),
         ("--arrival-rate-rps", "1", "--service-time-s", "1e-300", "--servers", "3"),
         ("--arrival-rate-rps", "1e9", "--service-time-s", "1e9", "--servers", "3"),
+        ("--arrival-rate-rps", "1", "--service-time-s", "1", "--servers", "3", "--patience-s", "5e-324"),
+        ("--arrival-rate-rps", "1", "--service-time-s", "1", "--servers", "3", "--scv-arrival", "1e300"),
+        ("--arrival-rate-rps", "1", "--service-time-s", "1", "--servers", "3", "--scv-service", "1e300"),
+        ("--arrival-rate-rps", "1", "--service-time-s", "1", "--target-wait-s", "1e300", "--target-percentile", "0.5"),
         ("--arrival-rate-rps", "1", "--service-time-s", "1", "--servers", "9223372036854775808"),
         ("--arrival-rate-rps", "many", "--service-time-s", "1", "--servers", "3"),
     ],
@@ -193,3 +204,76 @@ def test_a_demand_file_that_is_no_file_is_called_what_it_is(
         assert "rates.csv" in told.err
         assert f"is {says}" in told.err or says == ""
         assert "no such file" not in told.err
+
+
+@pytest.mark.parametrize("rate", ["5e-324", "1e-310", "1e-200"])
+def test_rates_at_the_end_of_the_doubles_are_nothing_and_warn_of_nothing(ebbtide, fleet_file: Path, rate: str) -> None:
+    demand = fleet_file.parent / "rates.csv"
+    rows = demand.read_text(encoding="utf-8").splitlines()
+    none = [rows[0], *(",".join([*row.split(",")[:2], rate]) for row in rows[1:])]
+    demand.write_text("\n".join(none), encoding="utf-8")
+    told = ebbtide("allocate", fleet_file, "-o", fleet_file.parent, "--json")  # a warning is an error in these tests
+    assert told.code == 0, told.err
+    for workload in json.loads(told.out)["schedule"]["spec"]["workloads"]:
+        assert set(workload["replicas"]) == {1}
+
+
+EXTREMES = [0.0, 5e-324, 1e-310, 1e-15, 1e-9, 1.0, 1e6, 1e15, 1e300, math.inf]
+EXTREME = st.sampled_from(EXTREMES)
+
+
+@settings(max_examples=300)
+@given(
+    rates=st.tuples(EXTREME, EXTREME),
+    scvs=st.tuples(st.sampled_from(EXTREMES[:8]), st.sampled_from(EXTREMES[:8])),
+    patience_s=EXTREME | st.just(math.inf),
+    asked=st.sampled_from([1, 10, 10**6, 10**15]) | st.tuples(EXTREME, st.sampled_from([5e-324, 0.5, 1 - 1e-16])),
+)
+def test_the_calculator_answers_or_refuses_any_numbers(rates, scvs, patience_s, asked) -> None:
+    wish = {"servers": asked} if isinstance(asked, int) else dict(zip(TARGET, asked, strict=True))
+    names = ("arrival_rate_rps", "service_time_s", "scv_arrival", "scv_service", "patience_s")
+    try:
+        answer = size(**dict(zip(names, (*rates, *scvs, patience_s), strict=True)), **wish)
+    except InputError:
+        return
+    size_text(answer)
+    json.dumps(size_json(answer), allow_nan=False)
+
+
+TARGET = ("target_wait_s", "target_percentile")
+
+
+OPTIONS = {"arrival_rate_rps", "service_time_s", "target_wait_s", "target_percentile", "scv_arrival", "patience_s"}
+
+
+@pytest.mark.parametrize(
+    ("changed", "option", "says"),
+    [
+        ({"arrival-rate-rps": "-1"}, "--arrival-rate-rps", "must be at least 0, not -1"),
+        ({"arrival-rate-rps": "1e9", "service-time-s": "1e9"}, "--arrival-rate-rps", "the offered load must lie"),
+        ({"service-time-s": "0"}, "--service-time-s", "must be above 0"),
+        ({"target-wait-s": "-1"}, "--target-wait-s", "must be at least 0"),
+        ({"target-wait-s": None}, "--target-wait-s", "a target is --target-wait-s and --target-percentile"),
+        ({"target-percentile": "2"}, "--target-percentile", "must be above 0 and below 1"),
+        ({"scv-arrival": "-1"}, "--scv-arrival", "must be at least 0"),
+        ({"scv-service": "nan"}, "--scv-service", "must be a number"),
+        ({"patience-s": "0"}, "--patience-s", "must be above 0"),
+        ({"servers": "3"}, "--servers", "exclude each other"),
+        ({"servers": "x"}, "--servers", "whole"),
+    ],
+)
+def test_the_calculator_speaks_of_options_and_to_scripts_of_arguments(
+    ebbtide, changed: dict[str, str | None], option: str, says: str
+) -> None:
+    right = {"arrival-rate-rps": "1", "service-time-s": "1", "target-wait-s": "1", "target-percentile": "0.9"}
+    given = {name: value for name, value in {**right, **changed}.items() if value is not None}
+    words = [word for name, value in given.items() for word in (f"--{name}", value)]
+    told = ebbtide("size", *words)
+    assert told.code == 2
+    if says != "whole":  # typer's own words
+        assert told.err.startswith(f"{option}: ")
+        assert says in told.err
+    assert option in told.err
+    assert not any(name in told.err for name in OPTIONS)
+    error = json.loads(ebbtide("size", *words, "--json").out)["error"]
+    assert error["field"] == option[2:].replace("-", "_")

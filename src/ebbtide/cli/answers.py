@@ -13,6 +13,7 @@ from enum import IntEnum
 import typer
 from typer.exceptions import TyperException
 
+from ebbtide.cli.options import machine_name
 from ebbtide.errors import EbbtideError, InputError, PermanentError, Place
 
 
@@ -88,9 +89,9 @@ def error_json(error: EbbtideError) -> dict[str, object]:
     >>> error_json(InputError("no rows", kind="no_rows", hint="export again"))
     {'error': {'kind': 'no_rows', 'message': 'no rows; export again', 'hint': 'export again'}}
     """
-    place = error.place
+    place, field = error.place, machine_name(error.place.field)
     message = f"{error.message}; {error.next_step}" if error.next_step else error.message
-    parts = {"kind": error.kind, "message": message, "file": place.file, "line": place.line, "field": place.field}
+    parts = {"kind": error.kind, "message": message, "file": place.file, "line": place.line, "field": field}
     return {"error": {name: value for name, value in {**parts, "hint": error.hint}.items() if value is not None}}
 
 
@@ -143,7 +144,9 @@ def _out_of_memory(lack: MemoryError) -> PermanentError:
 
 def _usage(wrong: TyperException, as_json: bool) -> int:
     if as_json:
-        put_json({"error": {"kind": "usage", "message": wrong.format_message()}})
+        parameter = getattr(getattr(wrong, "param", None), "name", None)  # the argument's, where one is wrong
+        field = {} if parameter is None else {"field": parameter}
+        put_json({"error": {"kind": "usage", "message": wrong.format_message(), **field}})
     else:
         show = getattr(wrong, "show", None)  # usage errors know how to show the command's own usage line
         show() if show is not None else say(wrong.format_message())

@@ -55,7 +55,7 @@ def _shortage(one: Shortage) -> dict[str, object]:
     return {
         "workload": one.workload,
         "window": one.window,
-        "missing_gpus": one.missing_gpus,
+        "missing_gpus": "unlimited" if one.missing_gpus is None else one.missing_gpus,
         "wait_s": one.wait_s if isfinite(one.wait_s) else "unstable",
         "attainment": one.attainment,
         "required": one.required,

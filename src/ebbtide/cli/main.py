@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import sys
+import warnings
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,7 @@ import typer
 
 from ebbtide.cli.answers import Exit, finish, open_streams, put, put_json, say
 from ebbtide.cli.kernel_cache import ensure_kernel_cache
+from ebbtide.cli.options import errors_by_option
 from ebbtide.cli.progress import Talk
 
 app = typer.Typer(
@@ -33,6 +35,8 @@ Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, f
 def run() -> None:
     """The entry point of the `ebbtide` command."""
     open_streams()
+    if not sys.warnoptions:  # what a library warns of is for those who build ebbtide (`python -W`), not for its users
+        warnings.simplefilter("ignore")
     arguments = sys.argv[1:]
     sys.exit(finish(lambda: app(arguments, standalone_mode=False) or Exit.DONE, as_json="--json" in arguments))
 
@@ -97,6 +101,7 @@ def allocate(
 
 @app.command()
 def size(
+    context: typer.Context,
     arrival_rate_rps: Annotated[float, typer.Option(help="Requests a second that arrive.")],
     service_time_s: Annotated[float, typer.Option(help="Mean service time of a request.")],
     servers: Annotated[int | None, typer.Option(help="Servers to judge; or give a target instead.")] = None,
@@ -112,16 +117,17 @@ def size(
     from ebbtide.cli.render_size import size_json, size_text
     from ebbtide.queueing.calculator import size as answer
 
-    found = answer(
-        arrival_rate_rps=arrival_rate_rps,
-        service_time_s=service_time_s,
-        servers=servers,
-        target_wait_s=target_wait_s,
-        target_percentile=target_percentile,
-        scv_arrival=scv_arrival,
-        scv_service=scv_service,
-        patience_s=patience_s,
-    )
+    with errors_by_option(context, also={"offered_load": "arrival_rate_rps"}):
+        found = answer(
+            arrival_rate_rps=arrival_rate_rps,
+            service_time_s=service_time_s,
+            servers=servers,
+            target_wait_s=target_wait_s,
+            target_percentile=target_percentile,
+            scv_arrival=scv_arrival,
+            scv_service=scv_service,
+            patience_s=patience_s,
+        )
     put_json(size_json(found)) if json else put(size_text(found))
     return Exit.DONE
 

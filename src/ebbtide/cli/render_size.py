@@ -22,7 +22,7 @@ def size_text(answer: SizeAnswer) -> str:
 
 
 def size_json(answer: SizeAnswer) -> dict[str, object]:
-    """Snake case with units; a wait without end is null beside ``is_stable`` false, for JSON knows no infinity.
+    """Snake case with units; a wait without end is "unstable", for JSON knows no infinity.
 
     ``log_probability_of_waiting`` stands beside a probability below 1e-300; ``attainment``, ``one_fewer`` and
     ``one_more`` are there where a target was asked for.
@@ -46,8 +46,8 @@ def size_json(answer: SizeAnswer) -> dict[str, object]:
     }
 
 
-def _finite(seconds: float) -> float | None:
-    return seconds if math.isfinite(seconds) else None
+def _finite(seconds: float) -> float | str:
+    return seconds if math.isfinite(seconds) else "unstable"
 
 
 def _lines(answer: SizeAnswer) -> list[tuple[str, str]]:

@@ -90,8 +90,13 @@ def size(
     _check_number("scv_service", scv_service, least=0.0)
     _check_number("patience_s", patience_s, above=0.0, is_infinite_fine=True)
     _check_sizes(arrival_rate_rps, service_time_s, servers or 0)
+    for name, scv in (("scv_arrival", scv_arrival), ("scv_service", scv_service)):
+        _check_size(name, scv, 0.0, "")
+    if math.isfinite(patience_s):
+        _check_size("patience_s", patience_s, 1.0 / MOST, " seconds")
     question = _Question(
-        arrival_rate_rps=arrival_rate_rps,
+        # Below 1e-15 a second (one request in thirty million years) nobody comes; doubles hold no answer there.
+        arrival_rate_rps=arrival_rate_rps if arrival_rate_rps >= 1.0 / MOST else 0.0,
         service_time_s=service_time_s,
         scv_arrival=scv_arrival,
         scv_service=scv_service,
@@ -111,6 +116,7 @@ def _least(question: _Question, target_wait_s: float | None, target_percentile: 
         missing = "target_wait_s" if target_wait_s is None else "target_percentile"
         raise _wrong(missing, "servers or a whole target are needed", "a target is target_wait_s and target_percentile")
     _check_number("target_wait_s", target_wait_s, least=0.0)
+    _check_size("target_wait_s", target_wait_s, 0.0, " seconds")
     if not 0.0 < target_percentile < 1.0:
         message = f"target_percentile must be above 0 and below 1, not {target_percentile:g}"
         raise _wrong("target_percentile", message, "0.95 means that 95 % of the requests are within the target")
@@ -171,15 +177,20 @@ def _check_number(
 
 def _check_sizes(arrival_rate_rps: float, service_time_s: float, servers: int) -> None:
     sizes = {
-        "arrival_rate_rps": (arrival_rate_rps, 0.0, "requests a second"),
-        "service_time_s": (service_time_s, 1.0 / MOST, "seconds"),
-        "servers": (servers, 0, "servers"),
-        "offered_load": (arrival_rate_rps * service_time_s, 0.0, "erlangs"),
+        "arrival_rate_rps": (arrival_rate_rps, 0.0, " requests a second"),
+        "service_time_s": (service_time_s, 1.0 / MOST, " seconds"),
+        "servers": (servers, 0, " servers"),
+        "offered_load": (arrival_rate_rps * service_time_s, 0.0, " erlangs"),
     }
     for name, (value, least, unit) in sizes.items():
-        if not least <= value <= MOST:
-            message = f"{name} must lie between {least:g} and {MOST:g} {unit}, not at {value:g}"
-            raise _wrong(name, message, "look at its unit")
+        _check_size(name, value, least, unit)
+
+
+def _check_size(name: str, value: float, least: float, unit: str) -> None:
+    if not least <= value <= MOST:
+        said = "the offered load" if name == "offered_load" else name
+        message = f"{said} must lie between {least:g} and {MOST:g}{unit}, not at {value:g}"
+        raise _wrong(name, message, "look at its unit")
 
 
 def _wrong(name: str, message: str, hint: str) -> InputError:

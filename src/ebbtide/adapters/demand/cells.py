@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 # Beyond, a number is a mistake, and its square would leave the range of a float. (NaN compares as larger in SQL.)
 LARGEST_NUMBER = 1e15
+# Below, a number is nothing: one request in thirty million years. Its square or its inverse would leave the range too.
+SMALLEST_NUMBER = 1e-15
 
 
 def key_column(opened: OpenTable, roles: Roles) -> ir.Value:
@@ -77,16 +79,20 @@ def _stems(opened: OpenTable, paths: list[str]) -> list[str]:
 
 
 def number_columns(opened: OpenTable, column: str, name: str) -> dict[str, ir.Value]:
-    """``name`` as a float, and ``name_given``: true where the cell holds anything at all."""
+    """``name`` as a float (0 below 1e-15), and ``name_given``: true where the cell holds anything at all."""
     cell = opened.column(column)
     kind = cell.type()
     if kind.is_string():
         text = cell.strip()
-        return {name: text.try_cast("float64"), f"{name}_given": (text != "").fill_null(False)}
+        return {name: _flushed(text.try_cast("float64")), f"{name}_given": (text != "").fill_null(False)}
     if kind.is_numeric() and not kind.is_boolean():
-        return {name: cell.cast("float64"), f"{name}_given": cell.notnull()}
+        return {name: _flushed(cell.cast("float64")), f"{name}_given": cell.notnull()}
     message = f"column {column[:60]!r} of type {kind} holds no numbers"
     raise DemandError(message, kind="bad_number", place=opened.place)
+
+
+def _flushed(number: ir.Value) -> ir.Value:
+    return (number.abs() < SMALLEST_NUMBER).ifelse(0.0, number)
 
 
 def row_place(opened: OpenTable, row: int) -> Place:
