@@ -12,9 +12,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from whenever import Date, Instant, PlainDateTime
+from whenever import Date, Instant, Time
 
 from ebbtide.fleet.horizon import Weekday, Window, minute_of
+from ebbtide.forecast.calendar import instant_s
 from ebbtide.units import DAY_S
 
 
@@ -46,10 +47,14 @@ class Timetable:
         self._marks = sorted({minute_of(one) for window in windows for one in (window.start, window.end)} | {0})
         self._segments: list[Segment] = []
         self._starts: list[float] = []
+        self._to_s = float("-inf")
 
     def from_s(self, at_s: float, *, until_s: float) -> list[Segment]:
-        """The segment that holds ``at_s`` and all that begin before ``until_s``, in order."""
-        if not self._segments or at_s < self._segments[0].start_s or until_s >= self._segments[-1].start_s:
+        """The segment that holds ``at_s`` and all that begin before ``until_s``, in order.
+
+        A window that holds for longer than the days that were looked at ends, and begins again, where they end.
+        """
+        if not self._segments or at_s < self._segments[0].start_s or until_s > self._to_s - 2 * DAY_S:
             # Two days on either side hold any window whole, and the clock's shifts; a week more is not asked for soon.
             self._lay(at_s - 2 * DAY_S, until_s + 9 * DAY_S)
         first = bisect_right(self._starts, at_s) - 1
@@ -65,17 +70,16 @@ class Timetable:
                 found[-1] = Segment(start_s=found[-1].start_s, end_s=end_s, window=window)
             else:
                 found.append(Segment(start_s=start_s, end_s=end_s, window=window))
-        # The last may go on beyond what was looked at.
-        self._segments = found[:-1]
-        self._starts = [one.start_s for one in self._segments]
+        self._segments = found
+        self._starts = [one.start_s for one in found]
+        self._to_s = found[-1].end_s
 
     def _boundaries_s(self, from_s: float, to_s: float) -> Iterator[float]:
         date = Instant.from_timestamp(int(from_s)).to_tz(self._zone).date()
         last = Instant.from_timestamp(int(to_s)).to_tz(self._zone).date()
         while date <= last:
             for minute in self._marks:
-                at = PlainDateTime(date.year, date.month, date.day, minute // 60, minute % 60).assume_tz(self._zone)
-                yield at.timestamp()
+                yield float(instant_s(date, Time(minute // 60, minute % 60), self._zone))
             date = date.add(days=1)
 
     def _in_force(self, at_s: float) -> int:
