@@ -11,7 +11,7 @@ from ebbtide.control.ledger import Ledger
 from ebbtide.control.memory import Direction, Move, Stage
 from ebbtide.control.motion import at_home, in_motion, inbound, p90_s, returning
 from ebbtide.control.state import Node, Side
-from ebbtide.control.wants import PoolWant
+from ebbtide.control.wants import PoolWant, ReplicaWant
 
 
 def begin_moves(draft: Draft, book: Ledger) -> None:
@@ -97,16 +97,20 @@ def _yield(draft: Draft, book: Ledger, want: PoolWant, spare: int) -> None:
         return
     usable = book.usable[Side.PRODUCTION]
     room = book.pool.moves_at_once - in_motion(draft, name)
-    least = max(want.nodes, book.pool.min_production_nodes)
+    least = max(want.nodes, want.soon)  # neither is below the pool's minimum
     count = max(min(spare, room, usable - least), 0)
     movable = [node for node in book.movable(Side.PRODUCTION) if node.name not in draft.spared]
     nodes = sorted(movable, key=lambda node: (node.stuck_pods, node.pods, node.name))
     numbers = {"wanted": want.nodes, "there": want.nodes + spare, "usable": usable}
     reason = why("6.3", "the window wants fewer production nodes", **numbers)
     _begin(draft, book, Direction.YIELD, nodes[:count], draft.at_s, reason)
-    if count < spare:
+    kept = min(want.soon - want.nodes, spare)
+    if kept > 0:
+        text = "they would have to come back at once: the gap is shorter than yield and reclaim"
+        draft.withhold(f"yield of {kept} nodes of {name}", why("5.9", text, wanted=want.nodes, soon=want.soon))
+    if count < spare - kept:
         draft.withhold(
-            f"yield of {spare - count} nodes of {name}",
+            f"yield of {spare - kept - count} nodes of {name}",
             why("6.6", "moves at once, or the minimum", moves_at_once=book.pool.moves_at_once, least=least),
         )
 
@@ -119,14 +123,26 @@ def no_yield(draft: Draft, book: Ledger) -> Why | None:
         return why("6.6", "nodes do not add up", difference=book.difference, ticks=ticks)
     if draft.at_s >= draft.plan.valid_until_s:
         return why("6.9", "the schedule is no longer valid", valid_until_s=draft.plan.valid_until_s)
-    if draft.wants.guard_on:
-        above = [name for name, one in draft.wants.replicas.items() if one.above_plan]
-        return why("6.7", "live demand is above what the plan holds", workload=above[0])
+    above = _above_plan(draft, book)
+    if above is not None:
+        name, one = above
+        live = "not observed" if one.live_rps is None else one.live_rps
+        text = "live demand is, or was just now, above what the plan holds"
+        return why("6.7", text, workload=name, live_rps=live, holds_rps=one.holds_rps)
     if draft.wants.held_by:
         return why("6.9", "held by an override", override=draft.wants.held_by)
     dark = [side for side in Side if not draft.fresh(side)]
     if dark:
         return why("6.6", f"the {dark[0]} cluster is not seen", seen_at_s=state.sight(dark[0]).seen_at_s)
+    return None
+
+
+def _above_plan(draft: Draft, book: Ledger) -> tuple[str, ReplicaWant] | None:
+    """A workload of this pool whose live guard is on: other pools' yields are no help to it."""
+    for workload, _ in draft.plan.workloads[book.pool.name]:
+        want = draft.wants.replicas.get(workload.name)
+        if want is not None and want.above_plan:
+            return workload.name, want
     return None
 
 

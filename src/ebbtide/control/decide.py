@@ -20,7 +20,7 @@ from ebbtide.control.plan import plan_of
 from ebbtide.control.quota import activate_gone, set_quota
 from ebbtide.control.reverts import forget
 from ebbtide.control.scaling import scale
-from ebbtide.control.state import Side, State
+from ebbtide.control.state import OverrideKind, Side, State
 from ebbtide.control.usable import fault_of
 from ebbtide.control.wants import wants
 from ebbtide.fleet.fleet import Fleet
@@ -42,11 +42,23 @@ def decide(state: State, fleet: Fleet, schedule: Schedule, at_s: float, limits: 
     if state.paused:
         return _idle(at_s, limits, "Paused", Withheld(what="everything", why=why("6.9", "the Schedule is paused")))
     draft = draft_of(state, plan, wants(state, plan, at_s, limits), at_s, limits)
+    _say(draft)
     for pool, _ in plan.pools:
         _decide_pool(draft, pool)
     activate_gone(draft)
     _forget_cordons(draft)
     return _decision(draft)
+
+
+def _say(draft: Draft) -> None:
+    """What is off, and which wishes mean nothing here."""
+    unobserved = draft.wants.unobserved
+    if unobserved:
+        text = "live demand is not observed: the guard is off"
+        draft.withhold("live guard", why("6.7", text, workloads=len(unobserved), first=unobserved[0]))
+    for one in draft.wants.void:
+        text = f"no {'window' if one.kind is OverrideKind.WINDOW else 'workload'} has that name"
+        draft.withhold(f"override {one.name}", why("6.9", text, what=one.what))
 
 
 def _decide_pool(draft: Draft, pool: Pool) -> None:

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from ebbtide.control.actions import Action, Record, Why, Withheld
 from ebbtide.control.limits import Limits
-from ebbtide.control.memory import FinishedMove, Memory, Move, Revert, Written
+from ebbtide.control.memory import FinishedMove, Guard, Memory, Move, Revert, Written
 from ebbtide.control.move_times import with_finished
 from ebbtide.control.plan import Plan
 from ebbtide.control.state import Side, State
@@ -49,6 +49,7 @@ class Draft:
     reverts: dict[str, Revert] = field(default_factory=dict)
     spared: dict[str, float] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
+    guards: dict[str, Guard] = field(default_factory=dict)
     next_move: int = 1
     looks_s: list[float] = field(default_factory=list)
     shortages: dict[str, int] = field(default_factory=dict)
@@ -84,6 +85,7 @@ class Draft:
             reverts=_kept(before.reverts, self.reverts),
             spared=_kept(before.spared, self.spared),
             sizes=_kept(before.sizes, self.sizes),
+            guards=_kept(before.guards, self.guards),
             next_move=self.next_move,
         )
         if after == before:
@@ -107,6 +109,7 @@ def draft_of(state: State, plan: Plan, wanted: Wants, at_s: float, limits: Limit
         reverts=dict(memory.reverts),
         spared={name: until_s for name, until_s in memory.spared.items() if until_s > at_s},
         sizes=dict(memory.sizes),
+        guards=dict(wanted.guards),
         next_move=memory.next_move,
     )
 

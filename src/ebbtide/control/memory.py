@@ -95,6 +95,15 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Guard:
+    """Live demand ran above a workload's plan: its peak and when that was, and when it was last above (§6.7)."""
+
+    rps: float
+    peak_s: float
+    above_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
     """What home keeps. ``version`` is its resourceVersion: a stale writer is refused.
 
@@ -102,7 +111,7 @@ class Memory:
     many ticks a pool's nodes have not added up. ``written`` and ``reverts`` by field, as ``kind/name:field``.
     ``spared``: nodes that a move was given up on, and until when no other one takes them. ``sizes``: the size that a
     pool's provider is to have on a side, as ``side/pool``: an absolute number, worked out
-    once and written before it is asked for. ``next_move``: the number of the next move's id.
+    once and written before it is asked for. ``guards``: workloads whose live guard is on. ``next_move``: the number of the next move's id.
     """
 
     version: int = 0
@@ -114,4 +123,5 @@ class Memory:
     reverts: Mapping[str, Revert] = field(default_factory=dict)
     spared: Mapping[str, float] = field(default_factory=dict)
     sizes: Mapping[str, int] = field(default_factory=dict)
+    guards: Mapping[str, Guard] = field(default_factory=dict)
     next_move: int = 1

@@ -2,16 +2,19 @@
 
 Yields begin when their window starts; reclaims begin a lead before it; growth that needs no move begins a start-up
 time before it. Live demand above what the plan holds asks for more at once (§6.7). A pinned window stays in force
-until its end; a released workload is left alone.
+until its end; a released workload is left alone. The Fleet's minima and maxima hold whatever an edited schedule says.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from ebbtide.control.guard import guarded, observed
 from ebbtide.control.limits import Limits
+from ebbtide.control.memory import Direction, Guard
+from ebbtide.control.move_times import learned_p90_s
 from ebbtide.control.plan import Plan
 from ebbtide.control.state import Override, OverrideKind, State
 from ebbtide.control.timetable import Segment
@@ -24,35 +27,39 @@ from ebbtide.fleet.workload import Workload
 class PoolWant:
     """Production nodes of one pool: ``nodes`` now, ``settled`` in the window in force, ``due_s`` when they count.
 
-    ``guard_nodes`` of them are asked for by live demand above the plan. ``quota_gpus``: what the window lets research
-    have of the ephemeral nodes.
+    ``soon``: how many will be wanted before a node that left now could have come back. ``guard_nodes`` of ``nodes``
+    are asked for by live demand above the plan. ``quota_gpus``: what the window lets research have of the ephemeral
+    nodes.
     """
 
     nodes: int
     settled: int
     due_s: float
     quota_gpus: int
+    soon: int = 0
     guard_nodes: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicaWant:
-    """Replicas of one workload: ``replicas`` now (growth ahead and live demand in it), ``planned`` by the window."""
+    """Replicas of one workload: ``replicas`` now (growth ahead and live demand in it), ``planned`` by the window.
+
+    ``live_rps`` None: not observed. ``above_plan``: live demand is, or was just now, above what the plan holds (§6.7).
+    """
 
     replicas: int
     planned: int
     live_rps: float | None = None
     holds_rps: float = math.inf
-
-    @property
-    def above_plan(self) -> bool:
-        """Live demand is observed and above what the planned replicas hold (§6.7)."""
-        return self.live_rps is not None and self.live_rps > self.holds_rps
+    above_plan: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wants:
-    """What is wanted now, and when that changes next if nothing else does."""
+    """What is wanted now, and when that changes next if nothing else does.
+
+    ``guards``: the live guards that are on. ``void``: overrides that name no window or workload of ours.
+    """
 
     window: int
     pools: Mapping[str, PoolWant]
@@ -60,11 +67,13 @@ class Wants:
     held_by: str = ""
     next_change_s: float = math.inf
     released: frozenset[str] = field(default_factory=frozenset)
+    guards: Mapping[str, Guard] = field(default_factory=dict)
+    void: tuple[Override, ...] = ()
 
     @property
-    def guard_on(self) -> bool:
-        """Some workload's live demand is above its plan."""
-        return any(one.above_plan for one in self.replicas.values())
+    def unobserved(self) -> list[str]:
+        """Workloads whose live demand is not observed: their guard is off."""
+        return [name for name, one in self.replicas.items() if one.live_rps is None]
 
 
 def wants(state: State, plan: Plan, at_s: float, limits: Limits) -> Wants:
@@ -76,9 +85,13 @@ def wants(state: State, plan: Plan, at_s: float, limits: Limits) -> Wants:
     # A pinned window stays until its end; what comes after begins as if that were its start.
     coming = ahead[1:] if pinned is None else _after(ahead, pinned[1])
     released = frozenset(one.what for one in live if one.kind is OverrideKind.RELEASE)
-    replicas, early_s = _replicas(state, plan, window, coming, at_s, limits, released)
+    guards: dict[str, Guard] = {}
+    replicas, early_s = _replicas(state, plan, window, coming, at_s, limits, released, guards)
     pools: dict[str, PoolWant] = {}
     changes = [ahead[0].end_s, *(one.until_s for one in live), early_s]
+    # A lead of what lies beyond is not known yet: look again before it can begin.
+    changes.append(ahead[-1].end_s - plan.longest_lead_s)
+    changes += [one + limits.guard_holds_s for guard in guards.values() for one in (guard.above_s, guard.peak_s)]
     for pool, column in plan.pools:
         pools[pool.name], next_s = _pool_want(state, plan, pool, column, window, coming, at_s)
         extra = _guard_nodes(pool, plan.workloads[pool.name], replicas)
@@ -93,7 +106,15 @@ def wants(state: State, plan: Plan, at_s: float, limits: Limits) -> Wants:
         held_by=holds[0] if holds else "",
         next_change_s=min((one for one in changes if one > at_s), default=math.inf),
         released=released,
+        guards=guards,
+        void=tuple(one for one in live if _is_void(plan, one)),
     )
+
+
+def _is_void(plan: Plan, one: Override) -> bool:
+    if one.kind is OverrideKind.WINDOW:
+        return all(window.name != one.what for window in plan.schedule.windows)
+    return one.kind is OverrideKind.RELEASE and all(column.name != one.what for column in plan.schedule.workloads)
 
 
 def _pinned(plan: Plan, live: list[Override]) -> tuple[int, float] | None:
@@ -116,13 +137,16 @@ def _pool_want(
     state: State, plan: Plan, pool: Pool, column: PoolColumn, window: int, coming: list[Segment], at_s: float
 ) -> tuple[PoolWant, float]:
     """The want of one pool, and when a lead ahead begins."""
-    settled = nodes = column.production_nodes[window]
+    settled = nodes = soon = _held_nodes(pool, column.production_nodes[window])
+    away_s = _yield_s(state, pool, at_s)
     due_s, next_s = at_s, math.inf
     for segment in coming:
-        wanted = column.production_nodes[segment.window]
+        wanted = _held_nodes(pool, column.production_nodes[segment.window])
         if wanted <= nodes:
             continue
         lead_s = plan.lead_s(pool, column.lead_s[segment.window], wanted - nodes, state.memory.finished, at_s)
+        if segment.start_s - lead_s <= at_s + away_s:
+            soon = max(soon, wanted)
         if segment.start_s - lead_s <= at_s:
             if nodes == settled:
                 due_s = segment.start_s
@@ -130,7 +154,22 @@ def _pool_want(
         else:
             next_s = min(next_s, segment.start_s - lead_s)
     quota_gpus = column.ephemeral_quota_gpus[window]
-    return PoolWant(nodes=nodes, settled=settled, due_s=due_s, quota_gpus=quota_gpus), next_s
+    return PoolWant(nodes=nodes, settled=settled, due_s=due_s, quota_gpus=quota_gpus, soon=soon), next_s
+
+
+def _held_nodes(pool: Pool, planned: int) -> int:
+    return min(max(planned, pool.min_production_nodes), pool.max_production_nodes)
+
+
+def _held_replicas(workload: Workload, planned: int) -> int:
+    most = math.inf if workload.max_replicas is None else workload.max_replicas
+    return int(max(min(planned, most), workload.min_replicas))
+
+
+def _yield_s(state: State, pool: Pool, at_s: float) -> float:
+    """What a node that leaves now is away for at least, on its way out: the longer of told and measured."""
+    measured_s = learned_p90_s(state.memory.finished, pool=pool.name, direction=Direction.YIELD, batch=1, at_s=at_s)
+    return max(pool.yield_time_s, measured_s or 0.0)
 
 
 def _replicas(
@@ -141,39 +180,47 @@ def _replicas(
     at_s: float,
     limits: Limits,
     released: frozenset[str],
+    guards: dict[str, Guard],
 ) -> tuple[dict[str, ReplicaWant], float]:
     found: dict[str, ReplicaWant] = {}
     next_s = math.inf
-    observed = state.live_rps if at_s - state.live_at_s <= limits.live_after_s else {}
+    live = observed(state, at_s, limits)
     for pool, _ in plan.pools:
         for workload, column in plan.workloads[pool.name]:
             if workload.name in released:
                 continue
-            planned = column.replicas[window]
+            planned = _held_replicas(workload, column.replicas[window])
             early = planned
             for segment in coming:
                 begins_s = segment.start_s - workload.startup_time_s
                 if begins_s <= at_s:
-                    early = max(early, column.replicas[segment.window])
+                    early = max(early, _held_replicas(workload, column.replicas[segment.window]))
                 else:
                     next_s = min(next_s, begins_s)
                     break
-            holds_rps, live_rps = column.holds_rps[window], observed.get(workload.name)
+            holds_rps, live_rps = column.holds_rps[window], live.get(workload.name)
+            guard = guarded(state.memory.guards.get(workload.name), live_rps, holds_rps, at_s, limits)
+            if guard is not None:
+                guards[workload.name] = guard
+            asked_rps = None if guard is None else guard.rps
             found[workload.name] = ReplicaWant(
-                replicas=max(early, _held_live(workload, planned, holds_rps, live_rps)),
+                replicas=max(early, _held_live(workload, planned, holds_rps, asked_rps)),
                 planned=planned,
                 live_rps=live_rps,
                 holds_rps=holds_rps,
+                above_plan=guard is not None,
             )
     return found, next_s
 
 
 def _held_live(workload: Workload, planned: int, holds_rps: float, live_rps: float | None) -> int:
     """Replicas that would hold live demand above the plan, in proportion: waits only fall with scale (§6.7)."""
-    if live_rps is None or live_rps <= holds_rps or holds_rps <= 0.0:
+    if live_rps is None or live_rps <= holds_rps:
         return planned
+    # Nothing was planned, so nothing tells how much one replica holds: one is the least that serves.
+    wanted = math.ceil(planned * live_rps / holds_rps) if planned and holds_rps > 0.0 else planned + 1
     most = math.inf if workload.max_replicas is None else workload.max_replicas
-    return int(min(math.ceil(planned * live_rps / holds_rps), max(most, planned)))
+    return int(min(wanted, max(most, planned)))
 
 
 def _guard_nodes(
@@ -190,10 +237,5 @@ def _guard_nodes(
 
 def _with_guard(want: PoolWant, pool: Pool, extra: int, at_s: float) -> PoolWant:
     nodes = min(max(want.nodes, want.settled + extra), pool.max_production_nodes)
-    return PoolWant(
-        nodes=nodes,
-        settled=want.settled,
-        due_s=at_s if nodes > want.nodes else want.due_s,
-        quota_gpus=want.quota_gpus,
-        guard_nodes=nodes - want.settled,
-    )
+    due_s = at_s if nodes > want.nodes else want.due_s
+    return replace(want, nodes=nodes, due_s=due_s, soon=max(want.soon, nodes), guard_nodes=nodes - want.settled)
