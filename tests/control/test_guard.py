@@ -1,4 +1,4 @@
-"""The live guard (§6.7): on at once, off only after a while, by pool; where nothing is observed it is off and says so."""
+"""The live guard (§6.7): on at once, off only after a while; where nothing is observed it is off and says so."""
 
 from __future__ import annotations
 

@@ -16,8 +16,9 @@ class Limits:
     late: its node no longer counts as being in motion, and is taken for broken where it stands. ``retry_s``: when a
     step that nobody answered is asked again. ``reverts``, ``revert_within_s``, ``leave_for_s``: a field that was set
     back so often in that time is left alone for this long (§6.8). ``live_after_s``: live demand older than this is
-    not observed. ``guard_holds_s``: for how long demand above the plan is answered after it was last seen: two ticks of
-    an autoscaler's usual five minutes. ``end_overrunning_work``: whether work that is not preemptible is ended when it overruns (§6.5).
+    not observed. ``guard_holds_s``: for how long demand above the plan is answered after it was last seen: twice the
+    five minutes that an autoscaler usually waits. ``end_overrunning_work``: whether work that is not preemptible is
+    ended when it overruns (§6.5).
     """
 
     stale_after_s: float = 60.0

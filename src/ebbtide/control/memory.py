@@ -110,8 +110,8 @@ class Memory:
     ``quarantined``: nodes known to be broken, by name, and since when: owned, unusable. ``difference_ticks``: for how
     many ticks a pool's nodes have not added up. ``written`` and ``reverts`` by field, as ``kind/name:field``.
     ``spared``: nodes that a move was given up on, and until when no other one takes them. ``sizes``: the size that a
-    pool's provider is to have on a side, as ``side/pool``: an absolute number, worked out
-    once and written before it is asked for. ``guards``: workloads whose live guard is on. ``next_move``: the number of the next move's id.
+    pool's provider is to have on a side, as ``side/pool``: an absolute number, worked out once and written before it
+    is asked for. ``guards``: workloads whose live guard is on. ``next_move``: the number of the next move's id.
     """
 
     version: int = 0

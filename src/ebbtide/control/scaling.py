@@ -21,8 +21,11 @@ def scale(draft: Draft, book: Ledger) -> None:
         return
     leaving = leaving_nodes(draft, book)
     ours: list[tuple[Workload, Replicas, ReplicaWant]] = []
+    free_gpus = book.usable[Side.PRODUCTION] * book.pool.gpus_per_node
     for workload, _ in draft.plan.workloads[book.pool.name]:
         seen = draft.state.production.replicas.get(workload.name)
+        # What runs and is not ours to set stands on the nodes all the same.
+        free_gpus -= seen.wanted * workload.gpus_per_replica if seen is not None else 0
         if workload.name in draft.wants.released:
             _release(draft, workload, seen)
         elif seen is None:
@@ -31,11 +34,12 @@ def scale(draft: Draft, book: Ledger) -> None:
             draft.withhold(f"replicas of {workload.name}", why("6.8", refusal))
         else:
             ours.append((workload, seen, draft.wants.replicas[workload.name]))
-    free_gpus = book.usable[Side.PRODUCTION] * book.pool.gpus_per_node
+            free_gpus += _given_back(seen, draft.wants.replicas[workload.name]) * workload.gpus_per_replica
     granted = _granted(ours, free_gpus)
     spare_gpus = max(_window_gpus(draft, book) - sum(one.planned * w.gpus_per_replica for w, _, one in ours), 0)
     for workload, seen, want in ours:
         _short(draft, workload, want, granted[workload.name])
+        _lower_costs(draft, workload, seen, leaving)
         if seen.autoscaler is None:
             _set_replicas(draft, workload, seen, granted[workload.name], leaving)
         else:
@@ -57,17 +61,22 @@ def _hands_off(seen: Replicas) -> str:
         return "it has opted out"
     if seen.paused:
         return "its owner paused it"
-    return "a rollout is under way" if seen.rolling else ""
+    return ""
+
+
+def _given_back(seen: Replicas, want: ReplicaWant) -> int:
+    """Replicas that go when we say so; an autoscaler may keep what it has above the plan."""
+    return max(seen.wanted - want.replicas, 0) if seen.autoscaler is None else 0
 
 
 def _granted(ours: Iterable[tuple[Workload, Replicas, ReplicaWant]], free_gpus: int) -> dict[str, int]:
-    """Replicas that usable nodes hold: what runs and is still wanted first, then growth by weight."""
+    """Replicas that usable nodes hold: what runs and is still wanted, then growth into ``free_gpus`` by weight."""
     kept = {workload.name: min(want.replicas, seen.wanted) for workload, seen, want in ours}
-    left_gpus = free_gpus - sum(kept[workload.name] * workload.gpus_per_replica for workload, _, _ in ours)
+    left_gpus = free_gpus
     for workload, _, want in sorted(ours, key=lambda one: (-one[0].weight, one[0].name)):
         more = min(want.replicas - kept[workload.name], max(left_gpus, 0) // workload.gpus_per_replica)
         # A minimum is asked for whatever is there: its pods wait, and whoever looks sees why.
-        kept[workload.name] = max(kept[workload.name] + more, min(workload.min_replicas, want.replicas))
+        kept[workload.name] = max(kept[workload.name] + more, workload.min_replicas)
         left_gpus -= more * workload.gpus_per_replica
     return kept
 
@@ -86,14 +95,23 @@ def _short(draft: Draft, workload: Workload, want: ReplicaWant, granted: int) ->
         draft.shortages[workload.name] = want.planned - granted
 
 
-def _set_replicas(draft: Draft, workload: Workload, seen: Replicas, granted: int, leaving: frozenset[str]) -> None:
-    standing = frozenset(name for name in leaving if seen.on.get(name, 0) > 0)
-    if standing != seen.lowered_cost and (standing or seen.lowered_cost):
+def _lower_costs(draft: Draft, workload: Workload, seen: Replicas, leaving: frozenset[str]) -> None:
+    """Pods on leaving nodes go first, whoever scales down."""
+    standing = _standing(seen, leaving)
+    if standing != seen.lowered_cost:
         reason = why("6.3", "pods on leaving nodes go first", nodes=len(standing))
         draft.do(LowerDeletionCost(workload=workload.name, nodes=standing, why=reason))
+
+
+def _standing(seen: Replicas, leaving: frozenset[str]) -> frozenset[str]:
+    return frozenset(name for name in leaving if seen.on.get(name, 0) > 0)
+
+
+def _set_replicas(draft: Draft, workload: Workload, seen: Replicas, granted: int, leaving: frozenset[str]) -> None:
+    standing = _standing(seen, leaving)
     wanted = granted
     if granted < seen.wanted:
-        refused = _no_shrink(draft)
+        refused = _no_shrink(draft, seen)
         if refused:
             draft.withhold(f"replicas of {workload.name}", why("6.3", refused, wanted=granted, seen=seen.wanted))
             wanted = seen.wanted
@@ -113,8 +131,10 @@ def _set_replicas(draft: Draft, workload: Workload, seen: Replicas, granted: int
             draft.do(SetReplicas(workload=workload.name, replicas=wanted, why=why("6.2", "the plan", **numbers)))
 
 
-def _no_shrink(draft: Draft) -> str:
-    """Why nothing may be scaled down now."""
+def _no_shrink(draft: Draft, seen: Replicas) -> str:
+    """Why nothing may be scaled down now; growth may not wait for a rollout that may hang."""
+    if seen.rolling:
+        return "a rollout is under way"
     if draft.wants.held_by:
         return f"held by {draft.wants.held_by}"
     return "the schedule is no longer valid" if draft.at_s >= draft.plan.valid_until_s else ""
@@ -125,11 +145,14 @@ def _draining(draft: Draft, standing: frozenset[str]) -> bool:
 
 
 def _set_bounds(draft: Draft, workload: Workload, seen: Replicas, granted: int, spare_gpus: int) -> None:
-    """least = what is planned and fits, most = what the window's nodes hold beside the others' plans (§6.8)."""
+    """least = what is planned and fits, most = what the window's nodes hold beside the others' plans (§6.8).
+
+    An autoscaler does nothing at 0 replicas: the first step out of it is a write of the scale.
+    """
     if seen.bounds is None:
         draft.withhold(f"bounds of {workload.name}", why("6.8", f"{seen.autoscaler} shows no bounds"))
         return
-    if granted < seen.bounds.least and (refused := _no_shrink(draft)):
+    if granted < seen.bounds.least and (refused := _no_shrink(draft, seen)):
         draft.withhold(f"bounds of {workload.name}", why("6.3", refused, wanted=granted, seen=seen.bounds.least))
         return
     most = granted + spare_gpus // workload.gpus_per_replica
@@ -145,6 +168,9 @@ def _set_bounds(draft: Draft, workload: Workload, seen: Replicas, granted: int, 
     ):
         reason = why("6.8", f"bounds of {seen.autoscaler}", least=bounds.least, most=bounds.most)
         draft.do(SetBounds(workload=workload.name, bounds=bounds, why=reason))
+    if seen.wanted == 0 < granted:
+        reason = why("6.8", f"{seen.autoscaler} does nothing at 0 replicas", wanted=granted, seen=0)
+        draft.do(SetReplicas(workload=workload.name, replicas=granted, why=reason))
 
 
 def _text(bounds: Bounds) -> str:
