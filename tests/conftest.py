@@ -97,6 +97,7 @@ def _reason(replicas: int, *, bound: str = "target") -> WorkloadReason:
         refused=Standing(replicas=replicas + 1, wait_s=0.1, waiting=1.0, attainment=0.996, gain_usd_per_h=0.07),
         bound=bound,
         cost_usd_per_h=4.0,
+        least_replicas=replicas,
     )
 
 

@@ -13,7 +13,8 @@ from whenever import Date, OffsetDateTime, Time
 from ebbtide.allocate.dated import dated_timelines
 from ebbtide.allocate.least_gpus import LeastPool
 from ebbtide.allocate.least_gpus import least_gpus as fewest_nodes
-from ebbtide.allocate.plan import plan, plan_fleet, silent
+from ebbtide.allocate.plan import explanation_of, plan, plan_fleet, silent
+from ebbtide.allocate.reasons import workload_reasons
 from ebbtide.errors import InputError
 from ebbtide.fleet.fleet import Fleet
 from ebbtide.fleet.horizon import WEEK, Choose, DatedException, DayPattern, Weekday, Window, minute_of
@@ -302,6 +303,41 @@ def test_of_boundaries_with_the_same_shortage_those_that_serve_most_are_chosen(
     schedule, _ = plan(of, Shifts(), at=AT, valid_until=UNTIL, provenance=PROVENANCE)
     assert [window.start for window in schedule.windows] == [Time(8), Time(20)]
     assert [column.replicas for column in schedule.workloads] == [(16, 0), (0, 16)]
+
+
+def test_static_peak_needs_every_peak_at_once_and_frees_no_more_than_there_is() -> None:
+    patterns = [DayPattern(days=WEEK, starts=(Time(8), Time(20)))]
+    two = (workload("chat", 1, min_replicas=0), workload("agents", 1, min_replicas=0))
+    of = fleet(patterns=patterns, nodes=4, workloads=two)
+    whole = plan_fleet(of, Shifts(), at=AT, valid_until=UNTIL)
+    assert whole.cycle[0].replicas == ((16, 0), (0, 16))
+    hours = explanation_of(whole, PROVENANCE).gpu_hours_per_day
+    assert (hours.static_nodes, hours.static_missing_nodes) == (2, 2)
+    assert hours.freed == pytest.approx(2 * 8 * 24 - hours.production - hours.moving) == pytest.approx(0.0)
+    calm = plan_fleet(
+        replace(of, pools=(Pool(name="h100", gpus_per_node=8, nodes=9, min_production_nodes=7),)),
+        Wave(0.1),
+        at=AT,
+        valid_until=UNTIL,
+    )
+    assert (calm.cycle[0].static_needed_nodes, calm.cycle[0].static_nodes) == (7, 7)
+
+
+def test_what_windows_would_hold_by_themselves_is_what_they_hold_where_moves_are_free() -> None:
+    costly = Pool(name="h100", gpus_per_node=8, nodes=30, yield_time_s=6 * 3600.0, reclaim_time_s=6 * 3600.0)
+    free = replace(costly, yield_time_s=0.0, reclaim_time_s=0.0)
+    research = Research(value_usd_per_gpu_h=2.0, value_given=True, checkpoint_interval_s=0.0)
+    two = tuple(replace(one, waiting_cost_usd_per_request_h=0.5) for one in fleet().workloads)
+    held, by_itself = (
+        plan_fleet(fleet(pools=(pool,), workloads=two, research=research), Wave(), at=AT, valid_until=UNTIL).cycle[0]
+        for pool in (costly, free)
+    )
+    assert held.replicas != by_itself.replicas
+    assert held.replicas_alone == by_itself.replicas == by_itself.replicas_alone
+    words = {reason.bound for w in range(2) for reason in workload_reasons(held, w)}
+    assert "move" in words
+    assert "move" not in {reason.bound for w in range(2) for reason in workload_reasons(by_itself, w)}
+    assert held.static_nodes < 30
 
 
 class Spike(Wave):

@@ -410,12 +410,38 @@ class TestReason:
 
     @pytest.mark.parametrize(
         ("more", "changes", "word"),
-        [
+        [  # the target needs 7, and 5 are stable
             (0, {"min_replicas": 20}, "minimum"),
-            (2, {}, "gain"),
+            (0, {"min_replicas": 20, "max_replicas": 20}, "minimum"),
+            (2, {}, "room"),
+            (2, {"waiting_cost_usd_per_request_h": 1000.0}, "gain"),
+            (2, {"max_replicas": 9, "waiting_cost_usd_per_request_h": 1000.0}, "maximum"),
+            (-2, {"max_replicas": 5}, "maximum"),
+            (-2, {}, "shortage"),
             (0, {"targets": (Target(kind=TargetKind.WAIT, bound_s=1e4, percentile=0.5),)}, "floor"),
         ],
     )
     def test_the_word_says_what_held_the_number(self, more: int, changes: dict[str, object], word: str) -> None:
         _, found = self.reason(**changes)
-        assert found.reason(0, int(found.required[0]) + more).bound == word
+        reason = found.reason(0, int(found.required[0]) + more)
+        assert reason.bound == word
+        assert reason.least_replicas == (5 if word == "floor" else 7)
+
+    def test_nodes_that_are_not_moved_hold_the_number(self) -> None:
+        _, found = self.reason()
+        cases = found.context.cases(0, np.zeros(1, dtype=np.int64))
+
+        def word(given: int, alone: int) -> str:
+            return cases.reasons(np.array([given]), np.array([alone]))[0].bound
+
+        # By itself the window would give 8 on fewer nodes, or 10 on more.
+        assert [word(9, 8), word(9, 9), word(9, 10)] == ["move", "room", "move"]
+        assert [word(7, 10), word(7, 7), word(6, 10)] == ["move", "target", "shortage"]
+
+    def test_no_least_count_is_said_where_none_is_known(self) -> None:
+        never = Target(kind=TargetKind.LATENCY, bound_s=4.0, percentile=0.9)
+        assert self.reason(targets=(never,))[0].least_replicas is None
+        tiny = windows_of(Pool(name="h100", gpus_per_node=1, nodes=1), [workload()], [demand([[1.0]])])
+        assert tiny.reason(0, 1).least_replicas == 7
+        far = windows_of(Pool(name="h100", gpus_per_node=1, nodes=1), [workload()], [demand([[3.0]])])
+        assert far.reason(0, 1).least_replicas is None

@@ -174,6 +174,16 @@ def test_the_documented_day_to_the_letter() -> None:
     assert plan(SIX, NODES, worst=WORST, lead_s=LEADS).text() == A_DAY
 
 
+def test_static_peak_says_what_nodes_it_lacks() -> None:
+    day = plan(SIX, NODES, worst=WORST, lead_s=LEADS)
+    hours = replace(day.explanation.gpu_hours_per_day, static_missing_nodes=9)
+    lacking = replace(day, explanation=replace(day.explanation, gpu_hours_per_day=hours))
+    assert lacking.text() == A_DAY.replace("static peak (32 nodes)", "static peak (32 nodes; it needs 41)")
+    hours = replace(hours, static_nodes=2500, static_missing_nodes=600, freed=234_100.0)
+    wide = replace(day, explanation=replace(day.explanation, gpu_hours_per_day=hours)).text()
+    assert "(2,500 nodes; it needs 3,100): 234,100; gap to bound\n  0.3 %\n" in wide
+
+
 def test_shortages_say_who_when_and_by_how_much() -> None:
     shortages = (
         Shortage(workload="reason", window="all-0900", missing_gpus=4, attainment=0.71, required=0.95, wait_s=9.0),

@@ -28,6 +28,7 @@ def test_the_documented_session(tmp_path: Path, schedule: Schedule, explanation:
         "  floor       26   P95  71s   1,220 waiting   misses the target\n"
         "  last given  27   P95 0.9s     8.2 waiting   meets the target\n"
         "  refused     28   P95 0.1s     1.0 waiting   saves 0.07 USD/h, research: 4.00\n"
+        "  held by     target: one fewer misses it\n"
     )
 
 
@@ -52,7 +53,7 @@ def test_its_json(schedule: Schedule, explanation: Explanation) -> None:
 def test_unstable_floors_and_the_maximum(schedule: Schedule, explanation: Explanation) -> None:
     text = explain_text(explain_schedule(schedule, explanation, window="20:00", workload="chat"))
     assert "  floor        2   P95 unstable   unlimited waiting   misses the target\n" in text
-    assert text.endswith("  refused     none: this is the maximum\n")
+    assert text.endswith("  refused     none: this is the maximum\n  held by     maximum: the Fleet allows no more\n")
 
 
 def test_a_shortage(schedule: Schedule, explanation: Explanation) -> None:
@@ -100,7 +101,41 @@ def test_no_line_is_wider_than_80(schedule: Schedule, explanation: Explanation) 
 def test_without_facts_the_text_leaves_them_out(schedule: Schedule, explanation: Explanation) -> None:
     text = explain_text(explain_schedule(schedule, replace(explanation, facts={}), window="09:00", workload="agents"))
     assert text.startswith("agents 09:00-13:00: 27 replicas, for 52.0 rps, up to 61.5\n")
-    assert "target" not in text
+    assert "target P95" not in text
+    assert "the target" not in text
+
+
+@pytest.mark.parametrize(
+    ("word", "least", "told"),
+    [
+        ("target", 27, "target: one fewer misses it"),
+        ("floor", 25, "floor: fewer are not stable; 25 meet the target"),
+        ("minimum", 0, "minimum: the Fleet asks for so many; the target needs none"),
+        ("maximum", 31, "maximum: the Fleet allows no more; 31 would meet the target"),
+        ("gain", 1, "gain: the last one pays for its GPUs; 1 meets the target"),
+        ("room", 24, "room: GPUs were left on its nodes; 24 meet the target"),
+        ("move", 24, "move: moving nodes would cost more; 24 meet the target"),
+        ("shortage", None, "shortage: the pool has no more GPUs"),
+    ],
+)
+def test_what_held_the_number_is_told_with_the_least_that_meets_the_target(
+    tmp_path: Path, schedule: Schedule, explanation: Explanation, word: str, least: int | None, told: str
+) -> None:
+    reasons = {
+        name: tuple(replace(row, bound=word, least_replicas=least) for row in rows)
+        for name, rows in explanation.reasons.items()
+    }
+    write_schedule(tmp_path / "schedule.yaml", schedule, replace(explanation, reasons=reasons))
+    answers = explain(tmp_path / "schedule.yaml", window="09:00", workload="agents")
+    assert explain_text(answers).endswith(f"\n  held by     {told}\n")
+    assert (answers.as_json()["bound"], answers.as_json()["least_replicas"]) == (word, least)
+
+
+def test_a_replica_that_whole_nodes_refuse_says_so(schedule: Schedule, explanation: Explanation) -> None:
+    rows = tuple(replace(row, cost_usd_per_h=0.06) for row in explanation.reasons["agents"])
+    cheap = replace(explanation, reasons={**explanation.reasons, "agents": rows})
+    text = explain_text(explain_schedule(schedule, cheap, window="09:00", workload="agents"))
+    assert text.endswith("  held by     target: one fewer misses it; one more would take another node\n")
 
 
 def test_no_explanation(tmp_path: Path, schedule: Schedule) -> None:

@@ -36,6 +36,7 @@ def gpu_hours_per_day(plans: Sequence[PoolPlan]) -> GpuHours:
         research=fleet - production - moving,
         freed=static - production - moving,
         static_nodes=sum(plan.static_nodes for plan in plans),
+        static_missing_nodes=sum(plan.static_needed_nodes - plan.static_nodes for plan in plans),
     )
 
 

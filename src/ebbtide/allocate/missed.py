@@ -63,5 +63,7 @@ def _missing_gpus(plan: PoolPlan, w: int, short: Ints, given: Ints) -> list[int 
         samples = needs.samples[w].pick(short[beyond])
         sought = np.full(len(beyond), needs.sought[w])
         counts[beyond] = least_above(workload, samples, sought, context.confidence)
-    gpus = (counts - given) * int(needs.shape.width_gpus[w])
-    return [None if count < 0 else one for count, one in zip(counts.tolist(), gpus.tolist(), strict=True)]
+    gpus = int(needs.shape.width_gpus[w])
+    return [
+        None if need < 0 else (need - have) * gpus for need, have in zip(counts.tolist(), given.tolist(), strict=True)
+    ]

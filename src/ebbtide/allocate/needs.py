@@ -53,6 +53,11 @@ class Needs:
     minimum: Ints
     maximum: Ints
 
+    @property
+    def is_known(self) -> NDArray[np.bool_]:
+        """Where ``target`` replicas meet all targets and fewer do not, bool[W, K]."""
+        return (self.target <= self.sought[:, None]) & ~self.out_of_reach
+
 
 def pool_needs(
     pool: Pool, workloads: Sequence[Workload], demand: Sequence[Sequence[WindowDemand]], *, confidence: float

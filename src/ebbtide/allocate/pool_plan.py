@@ -42,16 +42,37 @@ class PoolPlan:
         return tuple(window.allocation(nodes) for window, nodes in zip(self.windows, self.nodes, strict=True))
 
     @cached_property
-    def static_nodes(self) -> int:
-        """Nodes of static peak: every workload holds all day the replicas of its own worst window, packed.
+    def replicas_alone(self) -> tuple[tuple[int, ...], ...]:
+        """What every window would hold by itself, were moves free: its own cheapest number of nodes."""
+        if not self.workloads:
+            return self.replicas
+        return tuple(map(self._alone, self.windows, self.nodes, self.replicas))
 
-        Never more than may stand in production: a fleet cannot hold nodes that it has not got.
+    def _alone(self, window: PoolWindow, nodes: int, replicas: tuple[int, ...]) -> tuple[int, ...]:
+        counts = np.arange(len(window.cost_usd_per_h))
+        costs = window.cost_usd_per_h + window.context.node_value * counts
+        costs[: self.pool.min_production_nodes] = np.inf
+        # Sums in another order: a part in a thousand million is no reason to hold other nodes.
+        if costs[nodes] <= costs.min() * (1.0 + 1e-9):
+            return replicas
+        return window.allocation(int(costs.argmin()))
+
+    @cached_property
+    def static_needed_nodes(self) -> int:
+        """Nodes that static peak needs: every workload holds all day the replicas of its own worst window, packed.
+
+        Peaks come at different hours, so this may be more than the nodes that there are.
         """
         if not self.workloads:
             return self.pool.min_production_nodes
         peak = np.array(self.replicas, dtype=np.int64).max(axis=0)
         packed = pack(self.windows[0].context.curves.needs.shape, peak).nodes
-        return min(max(packed, self.pool.min_production_nodes), self.pool.max_production_nodes)
+        return max(packed, self.pool.min_production_nodes)
+
+    @property
+    def static_nodes(self) -> int:
+        """Nodes of static peak that may stand in production: nothing is freed of nodes that are not there."""
+        return min(self.static_needed_nodes, self.pool.max_production_nodes)
 
 
 def plan_pool(

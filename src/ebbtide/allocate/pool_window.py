@@ -72,6 +72,7 @@ class PoolContext:
             workload=one,
             samples=needs.samples[workload].pick(windows),
             target_need=needs.target[workload, windows],
+            is_known=needs.is_known[workload, windows],
             required=needs.required[workload, windows],
             floor=needs.floor[workload, windows],
             day=needs.day[workload, windows],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ebbtide.allocate.deficits import missing_shares
 from ebbtide.allocate.needs import station_shape
@@ -21,14 +22,16 @@ from ebbtide.queueing.curves import wait_percentiles_s, waiting_curves
 class Cases:
     """One workload in K windows: its samples there, its needs, and what the windows are about.
 
-    ``target_need`` is what the targets ask for, ``required`` with the user's minimum, ``floor`` the least stable count,
-    ``day`` the past day that decides, int64[K] each. ``horizon_s`` (float64[K]) bounds a wait; ``width_gpus`` is what a
-    replica takes of the pool.
+    ``target_need`` is what the targets ask for, as far as it was looked for and can be met; ``is_known`` (bool[K]):
+    where that many meet all targets. ``required`` is with the user's minimum, ``floor`` the least stable count, ``day``
+    the past day that decides, int64[K] each. ``horizon_s`` (float64[K]) bounds a wait; ``width_gpus`` is what a replica
+    takes of the pool.
     """
 
     workload: Workload
     samples: WorkloadSamples
     target_need: Ints
+    is_known: NDArray[np.bool_]
     required: Ints
     floor: Ints
     day: Ints
@@ -37,8 +40,8 @@ class Cases:
     width_gpus: int
     value_usd_per_gpu_h: float
 
-    def reasons(self, given: Ints) -> list[WorkloadReason]:
-        """The reasons of ``given[k]`` replicas in window k.
+    def reasons(self, given: Ints, alone: Ints | None = None) -> list[WorkloadReason]:
+        """The reasons of ``given[k]`` replicas in window k, which by itself, were moves free, would give ``alone[k]``.
 
         The target that speaks is the tightest: the one whose wait at its percentile, on the deciding day with the given
         replicas, is the largest share of its bound. A few queueing calls for all windows together.
@@ -56,6 +59,7 @@ class Cases:
         )
         rates, peaks, share = self.samples.value_mean_rps, self._peak_rps(), shares[tightest, each]
         most = self.workload.max_replicas
+        columns = (given, given if alone is None else alone, self.target_need, rates, peaks, share)
         return [
             WorkloadReason(
                 rate_rps=rate_rps,
@@ -64,24 +68,41 @@ class Cases:
                 floor=floor[k],
                 given=now[k],
                 refused=None if count == most else refused[k],
-                bound=self.bound(k, count),
-                cost_usd_per_h=self.width_gpus * self.value_usd_per_gpu_h,
+                bound=self.bound(k, now[k], by_itself),
+                cost_usd_per_h=self.cost_usd_per_h,
+                least_replicas=least if self.is_known[k] else None,
             )
-            for k, (count, rate_rps, peak_rps, target_share) in enumerate(
-                zip(given.tolist(), rates.tolist(), peaks.tolist(), share.tolist(), strict=True)
+            for k, (count, by_itself, least, rate_rps, peak_rps, target_share) in enumerate(
+                zip(*(column.tolist() for column in columns), strict=True)
             )
         ]
 
-    def bound(self, window: int, given: int) -> str:
+    def bound(self, window: int, given: Standing, alone: int) -> str:
         """What held the number in a window: the word of ``WorkloadReason.bound``."""
-        need, most = self.target_need[window], self.workload.max_replicas
-        if given < need:
-            return "maximum" if given == most else "shortage"
-        if given > self.required[window]:
-            return "maximum" if given == most else "gain"
-        if need < self.required[window]:
+        count, most, required = given.replicas, self.workload.max_replicas, int(self.required[window])
+        if count < self.target_need[window]:
+            return "maximum" if count == most else "shortage"
+        if count < alone:
+            return "move"
+        if count > required:
+            return self._beyond(given, alone)
+        if self.target_need[window] < required:
             return "minimum"
-        return "floor" if need <= self.floor[window] else "target"
+        return "floor" if required <= self.floor[window] else "target"
+
+    def _beyond(self, given: Standing, alone: int) -> str:
+        """What gave a replica that neither targets nor the minimum ask for."""
+        if given.replicas == self.workload.max_replicas:
+            return "maximum"
+        # A saving that is equal but for its rounding still pays.
+        if given.gain_usd_per_h >= self.cost_usd_per_h * (1.0 - 1e-9):
+            return "gain"
+        return "move" if given.replicas > alone else "room"
+
+    @property
+    def cost_usd_per_h(self) -> float:
+        """What a replica costs research."""
+        return self.width_gpus * self.value_usd_per_gpu_h
 
     def _standings(self, counts: Ints, wait_s: Floats, attainment: Floats) -> list[Standing]:
         before, waiting = self._waiting(counts)

@@ -40,9 +40,12 @@ class Reasons(Mapping[str, tuple[WorkloadReason, ...]]):
 
 def workload_reasons(plan: PoolPlan, workload: int) -> list[WorkloadReason]:
     """The reasons of one workload of a pool's plan, by window."""
-    given = np.array([replicas[workload] for replicas in plan.replicas], dtype=np.int64)
+    given, alone = (
+        np.array([replicas[workload] for replicas in each], dtype=np.int64)
+        for each in (plan.replicas, plan.replicas_alone)
+    )
     windows = np.array([window.index for window in plan.windows])
-    return plan.windows[0].context.cases(workload, windows).reasons(given)
+    return plan.windows[0].context.cases(workload, windows).reasons(given, alone)
 
 
 def _with_backlog(reasons: Sequence[WorkloadReason], backlog: Backlog) -> list[WorkloadReason]:

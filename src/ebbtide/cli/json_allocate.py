@@ -48,6 +48,7 @@ def _totals(explanation: Explanation) -> dict[str, object]:
         "research_gpu_h_per_day": hours.research,
         "freed_gpu_h_per_day": hours.freed,
         "static_nodes": hours.static_nodes,
+        "static_missing_nodes": hours.static_missing_nodes,
     }
 
 

@@ -5,10 +5,11 @@ Windows are rows while the table fits; with more workloads or pools than fit, th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ebbtide.adapters.report.figures import minutes, percent_pair, small_percent, target_share, whole
+from ebbtide.adapters.report.figures import minutes, percent_pair, small_percent, static_nodes, target_share, whole
 from ebbtide.cli.columns import WIDTH, Column, Paint, elided, lines_of, total_width
 from ebbtide.fleet.fleet import Fleet
 from ebbtide.fleet.horizon import Window, clock, hours_label
@@ -198,13 +199,11 @@ def target_measure(fleet: Fleet) -> str:
 
 def _totals(plan: _Plan) -> list[str]:
     hours, bound = plan.explanation.gpu_hours_per_day, plan.explanation.bound
+    nodes = static_nodes(hours.static_nodes, hours.static_missing_nodes)
     return [
         f"GPU-hours a day: production {whole(hours.production)}, moving {whole(hours.moving)}, "
         f"research {whole(hours.research)}",
-        *_filled(
-            f"freed against static peak ({whole(hours.static_nodes)} nodes): {whole(hours.freed)}; "
-            f"gap to bound {small_percent(bound.gap)}"
-        ),
+        *_filled(f"freed against static peak ({nodes}): {whole(hours.freed)}; gap to bound {small_percent(bound.gap)}"),
         *_price_of_few_windows(bound),
     ]
 
@@ -233,7 +232,7 @@ def _short_line(shortage: Shortage, windows: dict[str, Window]) -> str:
 def _filled(text: str) -> list[str]:
     """The text in lines of at most 80 columns, broken at spaces, later lines indented by two."""
     lines = [""]
-    for word in text.split(" "):
+    for word in re.split(" (?!%)", text):
         joined = f"{lines[-1]} {word}" if lines[-1].strip() else lines[-1] + word
         if len(joined) <= WIDTH or not lines[-1].strip():
             lines[-1] = joined

@@ -15,11 +15,25 @@ from ebbtide.units import format_duration
 from ebbtide.workflows.explain import Answer, Answers
 
 _LABELS = ("floor", "last given", "refused")
+# What held the number, by the word in the document.
+_HELD = {
+    "target": "target: one fewer misses it",
+    "floor": "floor: fewer are not stable",
+    "minimum": "minimum: the Fleet asks for so many",
+    "maximum": "maximum: the Fleet allows no more",
+    "gain": "gain: the last one pays for its GPUs",
+    "room": "room: GPUs were left on its nodes",
+    "move": "move: moving nodes would cost more",
+    "shortage": "shortage: the pool has no more GPUs",
+}
 
 
 def explain_text(answers: Answers) -> str:
-    """A block for each answer: what was given, and what the floor, the last one given and the first refused do."""
-    blocks = ["\n".join([*_head(answer), *_rows(answer), *_edited(answer)]) for answer in answers.answers]
+    """A block for each answer: what was given, what the floor, the last one given and the first refused do, and what
+    held the number."""
+    blocks = [
+        "\n".join([*_head(answer), *_rows(answer), *_held_by(answer), *_edited(answer)]) for answer in answers.answers
+    ]
     return "\n\n".join(blocks) + "\n"
 
 
@@ -87,8 +101,6 @@ def _verdicts(answer: Answer) -> tuple[str, str, str]:
     floor, given = _meets(answer.meets(reason.floor)), _meets(answer.meets(reason.given))
     if reason.floor.replicas == reason.given.replicas:
         given += ", is the floor" if given else "is the floor"
-    if reason.bound == "minimum":
-        given += ", is the minimum" if given else "is the minimum"
     return floor, given, _refused(answer)
 
 
@@ -100,6 +112,28 @@ def _refused(answer: Answer) -> str:
         return f"{_meets(answer.meets(refused)) or 'refused'}; no GPUs are left"
     saves = f"saves {_money(refused.gain_usd_per_h)} {answer.money}/h"
     return f"{saves}, research: {_money(answer.reason.cost_usd_per_h)}"
+
+
+def _held_by(answer: Answer) -> list[str]:
+    reason = answer.reason
+    given, least = reason.given.replicas, reason.least_replicas
+    if not given and not least and reason.bound != "shortage":
+        return ["  held by     no requests: none were seen in this window"]
+    told = [_HELD[reason.bound]]
+    if least is not None and least < given:
+        told.append(f"{least:,} {'meets' if least == 1 else 'meet'} the target" if least else "the target needs none")
+    if least is not None and least > given:
+        told.append(f"{least:,} would meet the target")
+    if _is_worth_more(answer):
+        told.append("one more would take another node")
+    return _wrapped(f"  held by     {'; '.join(told)}", indent=" " * 14)
+
+
+def _is_worth_more(answer: Answer) -> bool:
+    """Whether the refused replica saves more than its own GPUs are worth: then whole nodes are why it was refused."""
+    refused, bound = answer.reason.refused, answer.reason.bound
+    is_open = refused is not None and bound not in ("shortage", "move")
+    return is_open and refused is not None and refused.gain_usd_per_h > answer.reason.cost_usd_per_h
 
 
 def _meets(meets: bool | None) -> str:

@@ -66,8 +66,11 @@ class Standing:
 class WorkloadReason:
     """Why a workload has this many replicas in one window (§5.12).
 
-    ``bound`` says what held the number: ``target``, ``floor``, ``minimum``, ``maximum``, ``gain`` (more is worth less
-    than research's), or ``shortage``. ``cost_usd_per_h`` is what the refused replica would cost research.
+    ``bound`` says what held the number: ``target``, ``floor``, ``minimum``, ``maximum``, ``gain`` (the last one saves
+    what research would pay for it), ``room`` (it does not, but GPUs were left on nodes that stand here anyway),
+    ``move`` (nodes stay away or stay here because moving them costs more), or ``shortage``. ``cost_usd_per_h`` is what
+    the refused replica would cost research. ``least_replicas`` is the fewest that meet all targets, None where no such
+    count is known: no number does, or it is far beyond the pool.
     """
 
     rate_rps: float
@@ -78,6 +81,7 @@ class WorkloadReason:
     refused: Standing | None
     bound: str
     cost_usd_per_h: float
+    least_replicas: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,13 +124,18 @@ class Bound:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuHours:
-    """GPU-hours a day, a mean over the cycle: they sum to the fleet's. ``freed`` is against static peak."""
+    """GPU-hours a day, a mean over the cycle: they sum to the fleet's.
+
+    ``freed`` is against static peak on ``static_nodes``; it would need ``static_missing_nodes`` beyond those, which the
+    fleet has not got.
+    """
 
     production: float
     moving: float
     research: float
     freed: float
     static_nodes: int
+    static_missing_nodes: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

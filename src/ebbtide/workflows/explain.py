@@ -70,6 +70,7 @@ class Answer:
             "target": None if self.target is None else _target_json(self.target),
             "target_share": _number(reason.target_share),
             "bound": reason.bound,
+            "least_replicas": reason.least_replicas,
             "floor": self._standing_json(reason.floor),
             "last_given": self._standing_json(reason.given),
             "first_refused": None if reason.refused is None else self._refused_json(reason.refused),

@@ -6,6 +6,7 @@ import gzip
 import json
 import math
 import random
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -90,6 +91,27 @@ def test_what_is_written_is_read_back(tmp_path: Path, dated_schedule: Schedule, 
     assert plan == dated_schedule
     assert same(why, explanation)
     assert read_schedule(path, explained=False) == (dated_schedule, None)
+
+
+def test_what_older_documents_do_not_say_is_not_known(
+    tmp_path: Path, schedule: Schedule, explanation: Explanation
+) -> None:
+    path = tmp_path / "schedule.yaml"
+    hours = replace(explanation.gpu_hours_per_day, static_missing_nodes=6)
+    write_schedule(path, schedule, replace(explanation, gpu_hours_per_day=hours))
+    _, why = read_schedule(path)
+    assert why is not None
+    assert why.gpu_hours_per_day == hours
+    text = path.read_text()
+    assert "leastReplicas: [37, 16, 25, 36, 42, 81]\n" in text
+    path.write_text(re.sub(r"staticMissingNodes: 6|leastReplicas: .*", "", text))
+    _, why = read_schedule(path)
+    assert why is not None
+    assert why.gpu_hours_per_day == explanation.gpu_hours_per_day
+    assert {row.least_replicas for rows in why.reasons.values() for row in rows} == {None}
+    path.write_text(re.sub(r"leastReplicas: .*", "leastReplicas: []", text))
+    with pytest.raises(InputError, match=r"has 0 entries, but there are 6 windows"):
+        read_schedule(path)
 
 
 def test_no_explanation(tmp_path: Path, schedule: Schedule, explanation: Explanation) -> None:

@@ -50,7 +50,7 @@ Figure = Annotated[
 ]
 Count = Annotated[int, Field(ge=0, le=MAX_COUNT)]
 Rate = Annotated[float, Field(ge=0, le=1e12)]
-BoundWord = Literal["target", "floor", "minimum", "maximum", "gain", "shortage"]
+BoundWord = Literal["target", "floor", "minimum", "maximum", "gain", "room", "move", "shortage"]
 _COLUMN: dict[str, Any] = {"max_length": MAX_WINDOWS}
 
 
@@ -145,6 +145,9 @@ class GpuHoursSpec(DocumentModel):
     moving: Figure = described("On the way.", unit="GPU-hours/day")
     freed: Figure = described("Against static peak.", unit="GPU-hours/day")
     static_nodes: Count = described("Nodes that static peak holds.", unit="nodes")
+    static_missing_nodes: Count = described(
+        "Nodes that it would need beyond those that there are.", default=0, unit="nodes"
+    )
 
 
 class BoundSpec(DocumentModel):
@@ -184,6 +187,13 @@ class ReasonColumnsSpec(DocumentModel):
     peak_rps: list[Figure] = described("Highest rate that was planned for.", unit="requests/s", **_COLUMN)
     target_share: list[Figure] = described("Wait as a share of its target.", unit="share", **_COLUMN)
     bound: list[BoundWord] = described("What held the number.", **_COLUMN)
+    least_replicas: list[Count | None] | None = described(
+        "The fewest that meet all targets; null where no such count is known.",
+        default=None,
+        unit="replicas",
+        completed="not said",
+        **_COLUMN,
+    )
     replicas: list[Count] = described("The replicas that are explained.", unit="replicas", **_COLUMN)
     wait: list[Wait] = described("Their wait at the target's percentile.", unit="duration", **_COLUMN)
     waiting: list[Figure] = described("Mean requests waiting.", unit="requests", **_COLUMN)

@@ -130,12 +130,14 @@ def _source(record: SourceRecord) -> dict[str, Any]:
 
 
 def _gpu_hours(hours: GpuHours) -> dict[str, Any]:
+    missing = {"staticMissingNodes": hours.static_missing_nodes} if hours.static_missing_nodes else {}
     return {
         "production": _sum(hours.production),
         "research": _sum(hours.research),
         "moving": _sum(hours.moving),
         "freed": _sum(hours.freed),
         "staticNodes": hours.static_nodes,
+        **missing,
     }
 
 
@@ -181,6 +183,7 @@ def _reasons(reasons: Sequence[WorkloadReason]) -> dict[str, Any]:
         "peakRps": [_figure(reason.peak_rps) for reason in reasons],
         "targetShare": [_figure(reason.target_share) for reason in reasons],
         "bound": [reason.bound for reason in reasons],
+        "leastReplicas": [reason.least_replicas for reason in reasons],
         "replicas": given["replicas"],
         "wait": given["wait"],
         "waiting": given["waiting"],

@@ -69,6 +69,7 @@ def explanation_value(spec: ExplanationSpec, columns: list[ReasonColumnsSpec]) -
             research=hours.research,
             freed=hours.freed,
             static_nodes=hours.static_nodes,
+            static_missing_nodes=hours.static_missing_nodes,
         ),
         bound=_bound(spec.bound),
         shortages=tuple(_shortage(shortage) for shortage in spec.shortages),
@@ -175,6 +176,7 @@ def _reason(column: ReasonColumnsSpec, window: int) -> WorkloadReason:
         refused=_refused(column, window),
         bound=column.bound[window],
         cost_usd_per_h=column.refused_cost[window],
+        least_replicas=None if column.least_replicas is None else column.least_replicas[window],
     )
 
 

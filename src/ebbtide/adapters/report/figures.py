@@ -14,6 +14,15 @@ def whole(value: float) -> str:
     return f"{value:,.0f}"
 
 
+def static_nodes(static: int, missing: int) -> str:
+    """The nodes of static peak, and how many it would need where the fleet has not got them all.
+
+    >>> static_nodes(32, 0), static_nodes(32, 9)
+    ('32 nodes', '32 nodes; it needs 41')
+    """
+    return f"{static:,} nodes" + (f"; it needs {static + missing:,}" if missing else "")
+
+
 def figure(value: float) -> str:
     """Three significant digits, and never fewer than the whole number has.
 
