@@ -6,6 +6,7 @@ is over. Up to removal a move can turn back; after it, it goes on.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from ebbtide.control.actions import Admit, Cordon, DeletePods, Drain, Park, Quarantine, Uncordon
@@ -52,7 +53,7 @@ def advance(draft: Draft, book: Ledger, move: Move) -> None:
 
 
 def _to(draft: Draft, move: Move, stage: Stage) -> Move:
-    draft.moves[move.id] = replace(move, stage=stage, since_s=draft.at_s)
+    draft.moves[move.id] = replace(move, stage=stage, since_s=draft.at_s, asked_s=-math.inf)
     return draft.moves[move.id]
 
 
@@ -116,7 +117,7 @@ def _end_work(draft: Draft, book: Ledger, move: Move, node: Node) -> None:
             continue
         if one.preemptible or (draft.at_s >= by_s and draft.limits.end_overrunning_work):
             lost = round(one.gpus * max(draft.at_s - one.checkpointed_s, 0.0))
-            draft.do(Park(work=one.name, why=why("7.5", "its nodes go back", move=move.id, lost_gpu_s=lost)))
+            draft.park(Park(work=one.name, why=why("7.5", "its nodes go back", move=move.id, lost_gpu_s=lost)))
         elif draft.at_s >= by_s or not one.managed:
             _turn_back(draft, move, "6.5", f"{one.name} must not be interrupted", spare=True)
             return
@@ -130,7 +131,8 @@ def _production_wins(draft: Draft, move: Move, node: Node, here: list[ResearchWo
     """The grace is over: what is left on the node is deleted, and its loss said."""
     lost = round(sum(one.gpus * max(draft.at_s - one.checkpointed_s, 0.0) for one in here))
     reason = why("6.5", "grace and time are over: production wins", move=move.id, lost_gpu_s=lost)
-    draft.do(DeletePods(side=source_of(move.direction), node=node.name, why=reason))
+    if draft.ask([move]):
+        draft.do(DeletePods(side=source_of(move.direction), node=node.name, why=reason))
     if draft.at_s >= move.since_s + draft.limits.drain_grace_s + draft.limits.research_grace_s:
         _to(draft, move, Stage.DRAINING)
     draft.look(draft.at_s + draft.limits.retry_s)
@@ -161,8 +163,8 @@ def _draining(draft: Draft, book: Ledger, move: Move) -> None:
         else:
             act = DeletePods if over else Drain
             reason = why("6.2", "grace is over" if over else "the rest is drained", move=move.id, pods=node.pods)
-            draft.do(act(side=source_of(move.direction), node=node.name, why=reason))
-            draft.look(draft.at_s + draft.limits.retry_s)
+            if draft.ask([move]):
+                draft.do(act(side=source_of(move.direction), node=node.name, why=reason))
             draft.look(move.since_s + draft.limits.drain_grace_s)
 
 

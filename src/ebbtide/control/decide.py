@@ -152,12 +152,12 @@ def _ask_provider(draft: Draft, book: Ledger) -> None:
             if move.stage is Stage.REMOVING and source_of(move.direction) is side and book.node_at_source(move)
         ]
         coming = [move for move in away if move.stage is Stage.TRAVELLING and source_of(move.direction) is not side]
-        if going:
+        if draft.ask(going):
             nodes, ids = tuple(move.node for move in going), tuple(move.id for move in going)
             reason = why("6.2", "emptied: it goes to the other side", nodes=len(nodes), size=size)
             draft.do(RemoveNodes(side=side, pool=name, nodes=nodes, size=size, moves=ids, why=reason))
         seen = book.seen[side].size
-        if coming and (seen is None or seen < size):
+        if (seen is None or seen < size) and draft.ask(coming):
             reason = why("6.2", "to take those that left the other side", nodes=len(coming), size=size)
             ids = tuple(move.id for move in coming)
             draft.do(GrowPool(side=side, pool=name, size=size, moves=ids, why=reason))

@@ -5,11 +5,12 @@ Mutable, and never seen outside ``decide``: each rule adds its actions in the or
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from ebbtide.control.actions import Action, Record, Why, Withheld
+from ebbtide.control.actions import Action, Park, Record, Why, Withheld
 from ebbtide.control.limits import Limits
 from ebbtide.control.memory import FinishedMove, Guard, Memory, Move, Revert, Written
 from ebbtide.control.move_times import with_finished
@@ -51,12 +52,19 @@ class Draft:
     sizes: dict[str, int] = field(default_factory=dict)
     guards: dict[str, Guard] = field(default_factory=dict)
     next_move: int = 1
+    parked: set[str] = field(default_factory=set)
     looks_s: list[float] = field(default_factory=list)
     shortages: dict[str, int] = field(default_factory=dict)
 
     def do(self, action: Action) -> None:
         """Add an action after those decided before."""
         self.actions.append(action)
+
+    def park(self, action: Park) -> None:
+        """End a Workload once, however many of its nodes go."""
+        if action.work not in self.parked:
+            self.parked.add(action.work)
+            self.do(action)
 
     def withhold(self, what: str, reason: Why) -> None:
         """Say what is not done."""
@@ -66,6 +74,21 @@ class Draft:
         """Look again at that instant, if it is still to come."""
         if at_s > self.at_s:
             self.looks_s.append(at_s)
+
+    def ask(self, moves: Iterable[Move]) -> bool:
+        """Whether to ask for what these moves wait for: not all were asked for within the time of a retry.
+
+        Then all of them are asked for now.
+        """
+        waiting = [self.moves[move.id] for move in moves]
+        due_s = min((move.asked_s for move in waiting), default=math.inf) + self.limits.retry_s
+        if self.at_s < due_s:
+            self.look(due_s)
+            return False
+        for move in waiting:
+            self.moves[move.id] = replace(move, asked_s=self.at_s)
+        self.look(self.at_s + self.limits.retry_s)
+        return bool(waiting)
 
     def fresh(self, side: Side) -> bool:
         """Whether a cluster was seen recently enough to act on; a sight from the future is a jumped clock's (§6.6)."""
