@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ebbtide.allocate.fit import pack
 from ebbtide.allocate.greedy import walk
 from ebbtide.allocate.hull import hull_steps
-from ebbtide.allocate.packing import node_shape, pack
+from ebbtide.allocate.packing import node_shape
 
 NODE = 8
 

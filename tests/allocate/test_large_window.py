@@ -8,10 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ebbtide.allocate.exact_window import solve_exactly
+from ebbtide.allocate.fit import pack
 from ebbtide.allocate.hull import hull_steps
 from ebbtide.allocate.knapsack import Choices
 from ebbtide.allocate.large_window import Base, solve_large
-from ebbtide.allocate.packing import Packing, node_shape, pack
+from ebbtide.allocate.packing import Packing, node_shape
 from ebbtide.allocate.shortage import least_shortage
 
 NODE_VALUE = 16.0  # 8 GPUs at 2 USD/h

@@ -7,11 +7,13 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ebbtide.allocate.packing import NodeShape, first_fit, free_units, node_shape, pack
+from ebbtide.allocate.fit import do_not_fit, pack
+from ebbtide.allocate.packing import NodeShape, first_fit, free_units, node_shape
 from ebbtide.allocate.packing_bound import dearest_node, packing_prices
+from ebbtide.allocate.packing_table import packing_table, tabled_widths
 
 
 @cache
@@ -45,13 +47,56 @@ fleets = st.integers(3, 9).flatmap(
 )
 
 
-@settings(max_examples=150, deadline=None)
-@given(fleets)
-def test_pack_takes_the_fewest_nodes(fleet: tuple[int, list[tuple[int, int]]]) -> None:
+@settings(max_examples=60, deadline=None)
+@given(st.integers(4, 9), st.lists(st.integers(2, 8), min_size=2, max_size=3, unique=True), st.integers(1, 4))
+def test_the_table_holds_the_fewest_nodes_of_every_mix(node: int, widths: list[int], limit: int) -> None:
+    shape = node_shape(node, widths)
+    tabled = tabled_widths(shape)
+    if shape.perfect or not tabled:
+        return
+    table = packing_table(shape, np.full(len(widths), 3), limit)
+    assert table is not None
+    for counts in itertools.product(*(range(most + 1) for most in table.most.tolist())):
+        items = tuple(width for width, count in zip(tabled, counts, strict=True) for _ in range(count))
+        fewest = fewest_by_search(shape.node_units, items)
+        assert table.fewest(np.array(counts)) == min(fewest, limit + 1)
+
+
+def test_a_table_that_would_be_too_large_is_none() -> None:
+    shape = node_shape(72, [2, 3, 5, 7, 11])
+    assert packing_table(shape, np.full(5, 1000), 40) is None
+    assert packing_table(shape, np.full(5, 1), 40) is not None
+
+
+@pytest.mark.parametrize("tabled", [True, False])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(fleet=fleets, nodes=st.integers(0, 5))
+def test_what_does_not_fit_needs_more_nodes(
+    fleet: tuple[int, list[tuple[int, int]]], nodes: int, *, tabled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node, rows = fleet
+    widths, replicas = [width for width, _ in rows], [count for _, count in rows]
+    fewer = [max(count - 1, 0) for count in replicas]
+    with monkeypatch.context() as patch:
+        if not tabled:
+            patch.setattr("ebbtide.allocate.fit.packing_table", lambda *_, **__: None)
+        over = do_not_fit(node_shape(node, widths), np.array([replicas, fewer]).T, nodes)
+    assert over.tolist() == [expected_nodes(node, widths, counts) > nodes for counts in (replicas, fewer)]
+
+
+@pytest.mark.parametrize("tabled", [True, False])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(fleet=fleets)
+def test_pack_takes_the_fewest_nodes(
+    fleet: tuple[int, list[tuple[int, int]]], *, tabled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     node, rows = fleet
     widths, replicas = [width for width, _ in rows], [count for _, count in rows]
     shape = node_shape(node, widths)
-    packed = pack(shape, np.array(replicas))
+    with monkeypatch.context() as patch:
+        if not tabled:
+            patch.setattr("ebbtide.allocate.fit.packing_table", lambda *_, **__: None)
+        packed = pack(shape, np.array(replicas))
     assert packed.nodes == expected_nodes(node, widths, replicas)
     assert packed.free.sum() == packed.nodes
     used = int((np.array(replicas) * shape.width_units).sum())

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import OptimizeResult
 
+from ebbtide.allocate.packing_program import PackingProgram
 from ebbtide.allocate.pool_window import PoolWindow, pool_windows
 from ebbtide.errors import InputError
 from ebbtide.fleet.planned import WindowDemand
@@ -370,6 +372,51 @@ def test_a_window_without_demand_needs_only_the_minimum() -> None:
     assert found.allocation(0) == (0,)
     reason = found.reason(0, 0)
     assert (reason.rate_rps, reason.target_share, reason.given.attainment) == (0.0, 0.0, 1.0)
+
+
+ODD = [
+    workload("a", gpus_per_replica=3, balancing=Balancing.RANDOM, patience_s=20.0),
+    workload("b", gpus_per_replica=3, balancing=Balancing.RANDOM, waiting_cost_usd_per_request_h=0.0),
+    workload("c", gpus_per_replica=5, balancing=Balancing.RANDOM, waiting_cost_usd_per_request_h=9.0, patience_s=20.0),
+]
+
+
+def odd_windows(nodes: int, windows: int = 24) -> tuple[PoolWindow, ...]:
+    """Windows of widths 3, 3 and 5 on nodes of 16, with rates of a day; most are short on 12 nodes, one on 48."""
+    rates = 2.0 - 1.6 * np.cos(np.arange(windows) / windows * 2.0 * np.pi)
+    days = [[[demand([[scale * rate, 1.1 * scale * rate]]) for rate in rates]] for scale in (1.0, 0.4, 0.7)]
+    return pool_windows(
+        Pool(name="h100", gpus_per_node=16, nodes=nodes),
+        tuple(ODD),
+        [one for (one,) in days],
+        hours=np.full(windows, 24.0 / windows),
+        research=RESEARCH,
+        confidence=CONFIDENCE,
+    )
+
+
+@pytest.mark.parametrize("nodes", [12, 48])
+def test_widths_that_do_not_divide_the_node_ask_no_program(nodes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One table for the pool; there used to be a program for nearly every count of nodes in every window."""
+    monkeypatch.setattr(PackingProgram, "solve", lambda *_, **__: pytest.fail("an integer program was asked"))
+    found = odd_windows(nodes)
+    assert 0 < sum(window.short for window in found) < len(found)
+    assert all((np.diff(window.cost_usd_per_h[window.needed_nodes :]) <= 0.0).all() for window in found)
+
+
+@pytest.mark.parametrize("nodes", [12, 48])
+def test_a_solver_that_gives_up_leaves_a_plan_with_a_proven_bound(nodes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    exact = odd_windows(nodes)
+    monkeypatch.setattr("ebbtide.allocate.pool_window.packing_table", lambda *_: None)
+    monkeypatch.setattr("scipy.optimize.milp", lambda *_, **__: OptimizeResult(status=4, x=None, message="no luck"))
+    for one, best in zip(odd_windows(nodes), exact, strict=True):
+        assert one.needed_nodes >= best.needed_nodes
+        assert one.shortage_bound <= best.shortage * (1.0 + 1e-9)
+        if one.shortage == best.shortage:
+            held = slice(one.needed_nodes, None)
+            assert (one.cost_usd_per_h[held] >= best.cost_usd_per_h[held] - 1e-9).all()
+        if not best.short:
+            assert (one.bound_usd_per_h <= best.cost_usd_per_h + 1e-9).all()
 
 
 def test_an_allocation_below_the_needed_nodes_is_refused() -> None:

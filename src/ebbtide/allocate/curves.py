@@ -14,8 +14,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from ebbtide.allocate.deficits import missing_shares
+from ebbtide.allocate.fit import do_not_fit
 from ebbtide.allocate.needs import Needs, planned_shares, pool_needs, station_shape
-from ebbtide.allocate.packing import pack
 from ebbtide.allocate.samples import WorkloadSamples
 from ebbtide.allocate.unserved import joint, unserved_units
 from ebbtide.fleet.demand import Floats
@@ -68,7 +68,7 @@ def pool_curves(
     """All curves of one pool. ``demand[w][k]`` is workload w's in window k, ``hours[k]`` that window's length."""
     needs = pool_needs(pool, workloads, demand, confidence=confidence)
     width, room = needs.shape.width_units[:, None], needs.capacity_units
-    short = _do_not_fit(needs)
+    short = do_not_fit(needs.shape, needs.held, needs.nodes)
     low = np.where(short, needs.minimum[:, None], needs.held)
     spare = np.maximum(room - (low * width).sum(axis=0), 0)
     high = np.minimum(low + spare // width, np.maximum(needs.maximum[:, None], low))
@@ -96,16 +96,6 @@ def pool_curves(
         deficit=np.concatenate([part.deficit for part in parts]),
         deficit_unit=unit,
     )
-
-
-def _do_not_fit(needs: Needs) -> NDArray[np.bool_]:
-    """Windows whose ``held`` replicas do not pack into the pool together."""
-    units = (needs.held * needs.shape.width_units[:, None]).sum(axis=0)
-    short = units > needs.capacity_units
-    if not needs.shape.perfect:
-        for k in np.flatnonzero(~short):
-            short[k] = pack(needs.shape, needs.held[:, k]).nodes > needs.nodes
-    return np.asarray(short)
 
 
 def sum_claims(workloads: Sequence[Workload], samples: Sequence[WorkloadSamples], hours: Floats) -> Floats:

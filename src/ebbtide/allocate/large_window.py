@@ -10,10 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ebbtide.allocate.fit import pack
 from ebbtide.allocate.greedy import Walk, walk
 from ebbtide.allocate.hull import Steps, hull_steps, least_by_width
 from ebbtide.allocate.knapsack import Choices
-from ebbtide.allocate.packing import NodeShape, Packing, pack
+from ebbtide.allocate.packing import NodeShape, Packing
 from ebbtide.allocate.packing_bound import packing_prices
 from ebbtide.allocate.packing_relaxation import Relaxed, WidthGains, mixes_of, relax, whole_steps
 from ebbtide.fleet.demand import Floats

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ebbtide.allocate.choose import DemandOf, chosen_patterns
+from ebbtide.allocate.fit import pack
 from ebbtide.allocate.moves import timeline_of
 from ebbtide.allocate.needs import NEED_RANGE, pool_needs
-from ebbtide.allocate.packing import pack
 from ebbtide.errors import InputError
 from ebbtide.fleet.fleet import Fleet
 from ebbtide.fleet.horizon import DatedException, Window, windows_of

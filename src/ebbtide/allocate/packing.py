@@ -1,8 +1,7 @@
 """Whole nodes (§5.8): what widths of replicas do to the nodes of a pool.
 
 A replica wider than a node takes whole nodes. Narrower widths that divide each other and the node pack perfectly:
-nodes = ⌈Σ GPUs / node⌉. For other widths a count of nodes comes from first-fit decreasing, which is an upper bound,
-and from the bounds of ``packing_bound``; where they differ, ``packing_program`` decides in small fleets.
+nodes = ⌈Σ GPUs / node⌉. For other widths first-fit decreasing is an upper bound, and ``fit`` finds the fewest.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from ebbtide.allocate.packing_program import Least, PackingProgram, fixed_class
 from ebbtide.fleet.planned import Ints
 
 
@@ -121,28 +119,10 @@ def _widest_first(node: int, widths: Sequence[int], left: Sequence[int]) -> list
     return pattern
 
 
-def pack(shape: NodeShape, replicas: Ints) -> Packing:
-    """A packing of so many replicas of every workload onto the fewest nodes.
-
-    Volume and first-fit decreasing where they agree; an integer program on the counts per width where not.
-
-    >>> pack(node_shape(8, [3, 5]), np.array([3, 2])).nodes
-    3
-    """
-    units = int((replicas * shape.width_units).sum())
-    if shape.perfect:
-        nodes = shape.nodes_for(units)
-        free = free_units(shape.node_units, nodes * shape.node_units - units)
-        free[0] = nodes - free[1:].sum()
-        return Packing(nodes=nodes, free=free)
+def by_width(shape: NodeShape, replicas: Ints) -> tuple[list[int], list[int]]:
+    """Widths, widest first, and replicas of each."""
     widths = sorted(set(shape.width_units.tolist()), reverse=True)
-    counts = [int(replicas[shape.width_units == width].sum()) for width in widths]
-    quick = first_fit(shape.node_units, widths, counts)
-    if quick.nodes == shape.nodes_for(units):
-        return quick
-    classes = tuple(fixed_class(width, count) for width, count in zip(widths, counts, strict=True))
-    found = PackingProgram(node=shape.node_units, classes=classes).solve(Least.NODES, nodes_at_most=quick.nodes)
-    return quick if found is None else Packing(nodes=found.nodes, free=found.free)
+    return widths, [int(replicas[shape.width_units == width].sum()) for width in widths]
 
 
 def free_units(node: int, units: int) -> Ints:

@@ -18,6 +18,17 @@ import numpy as np
 from ebbtide.fleet.demand import Floats
 from ebbtide.fleet.planned import Ints
 
+# Nodes of the branch-and-bound tree of one program. Most are solved in the root or near it; one that takes more than
+# this is given up, and the caller's heuristic, which has a proven bound too, answers for it.
+TREE_NODES = 2_000
+
+# ``scipy.optimize.milp``'s words for it.
+_OPTIMAL, _INFEASIBLE = 0, 2
+
+
+class UnsolvedError(Exception):
+    """HiGHS ended without a proven answer. Always caught: there is a heuristic beside every program."""
+
 
 class Least(Enum):
     """What the program makes least."""
@@ -77,7 +88,7 @@ class PackingProgram:
     classes: tuple[WidthClass, ...]
 
     def solve(self, least: Least, *, nodes_at_most: int, limits: Limits | None = None) -> Picks | None:
-        """The least by ``least`` within ``limits``; None where nothing fits."""
+        """The least by ``least`` within ``limits``; None where nothing fits. ``UnsolvedError`` where HiGHS gives up."""
         columns = self._columns()
         found = self._solved(columns, least, nodes_at_most, limits)
         if found is None:
@@ -209,7 +220,9 @@ class _Rows:
             integrality=np.ones(self.columns, dtype=np.int64),
             bounds=Bounds(0.0, np.where(np.arange(self.columns) < binary, 1.0, np.inf)),
             constraints=LinearConstraint(matrix.tocsc(), np.array(self._lower), np.array(self._upper)),
-            options={"mip_rel_gap": 0.0, "presolve": presolve},
+            options={"mip_rel_gap": 0.0, "presolve": presolve, "node_limit": TREE_NODES},
         )
+        if found.status not in (_OPTIMAL, _INFEASIBLE):
+            raise UnsolvedError(found.message)
         values: Floats | None = found.x
         return values

@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from ebbtide.allocate.cycle import CycleAnswer, CycleProblem, solve_cycle
+from ebbtide.allocate.fit import pack
 from ebbtide.allocate.moves import Timeline, move_cost_usd
-from ebbtide.allocate.packing import pack
 from ebbtide.allocate.pool_window import PoolWindow, pool_windows
 from ebbtide.fleet.demand import Floats
 from ebbtide.fleet.planned import WindowDemand

@@ -6,6 +6,7 @@ allocation of the count it settles on.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -14,10 +15,13 @@ import numpy as np
 
 from ebbtide.allocate.curves import SHORTAGE_UNITS, PoolCurves, horizon_s, pool_curves
 from ebbtide.allocate.exact_window import exact_work, solve_exactly
+from ebbtide.allocate.fit import pack
 from ebbtide.allocate.knapsack import Choices
 from ebbtide.allocate.large_window import Base, solve_large
 from ebbtide.allocate.needs import minima_do_not_fit
-from ebbtide.allocate.packing import Packing, pack
+from ebbtide.allocate.packing import Packing
+from ebbtide.allocate.packing_program import UnsolvedError
+from ebbtide.allocate.packing_table import PackingTable, packing_table
 from ebbtide.allocate.reason import Cases
 from ebbtide.allocate.shortage import least_shortage
 from ebbtide.allocate.unserved import shortage_units, unserved_load
@@ -51,7 +55,7 @@ class Answer(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PoolContext:
-    """What all windows of one pool share."""
+    """What all windows of one pool share. ``table``: what packs, where windows are solved exactly and widths ask it."""
 
     pool: Pool
     workloads: tuple[Workload, ...]
@@ -59,6 +63,7 @@ class PoolContext:
     research: Research
     confidence: float
     curves: PoolCurves
+    table: PackingTable | None
 
     @property
     def node_value(self) -> float:
@@ -151,8 +156,16 @@ def pool_windows(
         research=research,
         confidence=confidence,
         curves=curves,
+        table=_table(pool, curves),
     )
     return tuple(_window(context, k) for k in range(len(hours)))
+
+
+def _table(pool: Pool, curves: PoolCurves) -> PackingTable | None:
+    needs = curves.needs
+    if needs.shape.perfect or not (pool.nodes < EXACT_BELOW_NODES or curves.short.any()):
+        return None
+    return packing_table(needs.shape, (curves.low + curves.length - 1).max(axis=1), needs.nodes)
 
 
 def _window(context: PoolContext, k: int) -> PoolWindow:
@@ -185,7 +198,9 @@ def _answer(context: PoolContext, k: int) -> Answer | None:
     )
     low, nodes = curves.low[:, k], needs.nodes
     if context.pool.nodes < EXACT_BELOW_NODES or _cheap(context, k, choices, low):
-        return solve_exactly(needs.shape, choices, low, nodes)
+        # Where the solver gives up the walks below have a proven bound too.
+        with contextlib.suppress(UnsolvedError):
+            return solve_exactly(needs.shape, choices, low, nodes, context.table)
     packed = pack(needs.shape, low)
     if packed.nodes > nodes:
         return None
@@ -200,8 +215,9 @@ def _short_answer(context: PoolContext, k: int, choices: Choices, low: Ints, pac
     split = least_shortage(shape, choices, low, nodes, packed)
     low, choices = low + split.more, choices.beyond(split.more)
     if _cheap(context, k, choices, low):
-        exact = solve_exactly(shape, choices, low, nodes)
-        return None if exact is None else replace(exact, deficit_bound=min(split.deficit_bound, float(exact.deficit)))
+        with contextlib.suppress(UnsolvedError):
+            exact = solve_exactly(shape, choices, low, nodes, context.table)
+            return None if exact is None else replace(exact, deficit_bound=min(split.deficit_bound, exact.deficit))
     base = Base(low=low, packed=split.packed, deficit_bound=split.deficit_bound)
     return solve_large(shape, choices, base, nodes, node_value=context.node_value)
 

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ebbtide.allocate.fit import pack
 from ebbtide.allocate.greedy import Walk, walk
 from ebbtide.allocate.hull import Steps, hull_steps
 from ebbtide.allocate.knapsack import Choices, best_within, staged_pairs
 from ebbtide.allocate.large_window import hull_bound, width_prices
-from ebbtide.allocate.packing import NodeShape, Packing, free_units, pack
+from ebbtide.allocate.packing import NodeShape, Packing, free_units
 from ebbtide.fleet.demand import Floats
 from ebbtide.fleet.planned import Ints
 
