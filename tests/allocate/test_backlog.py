@@ -39,3 +39,10 @@ def test_users_with_patience_leave_and_the_backlog_settles() -> None:
 def test_without_capacity_the_wait_is_without_end() -> None:
     found = fluid_backlog([1.0, 0.0], [0.0, 0.0], hours=[1, 23], track=[0, 1], patience_s=math.inf)
     assert found.wait_s[1] == math.inf
+
+
+@pytest.mark.parametrize(("rate", "capacity", "wait_s"), [(11.0, 10.0, 6.0), (30.0, 10.0, 60.0), (1.0, 0.0, 60.0)])
+def test_nobody_waits_longer_than_their_patience(rate: float, capacity: float, wait_s: float) -> None:
+    found = fluid_backlog([rate, 0.0], [capacity, capacity], hours=[1, 23], track=[0, 1], patience_s=60.0)
+    assert found.waiting[1] == pytest.approx((rate - capacity) * 60.0)
+    assert found.wait_s[1] == pytest.approx(wait_s)

@@ -323,6 +323,15 @@ def test_static_peak_needs_every_peak_at_once_and_frees_no_more_than_there_is() 
     assert (calm.cycle[0].static_needed_nodes, calm.cycle[0].static_nodes) == (7, 7)
 
 
+def test_nodes_that_never_leave_are_no_move() -> None:
+    pool = Pool(name="h100", gpus_per_node=8, nodes=9, min_production_nodes=7)
+    two = tuple(replace(one, waiting_cost_usd_per_request_h=0.5) for one in fleet().workloads)
+    kept = plan_fleet(fleet(pools=(pool,), workloads=two), Wave(0.5), at=AT, valid_until=UNTIL).cycle[0]
+    assert kept.nodes == (7, 7, 7)
+    assert kept.replicas_alone == kept.replicas
+    assert kept.windows[1].allocation(4) != kept.replicas[1]
+
+
 def test_what_windows_would_hold_by_themselves_is_what_they_hold_where_moves_are_free() -> None:
     costly = Pool(name="h100", gpus_per_node=8, nodes=30, yield_time_s=6 * 3600.0, reclaim_time_s=6 * 3600.0)
     free = replace(costly, yield_time_s=0.0, reclaim_time_s=0.0)

@@ -55,8 +55,16 @@ def test_need_holds_on_the_asked_share_of_days(fleet: list[list[list[float]]], c
         least = next(count for count in range(20) if holding[count] >= rank(len(days), confidence))
         assert need[k] == least == by_day[deciding[k]]
         assert peaks[k] == max(days[deciding[k]], default=0.0)
-        equals = [max(day, default=0.0) for day, one in zip(days, by_day, strict=True) if one == need[k]]
-        assert peaks[k] in equals
+        # Of days that need the same the one with more load counts as the harder.
+        harder = sorted(range(len(days)), key=lambda day: (by_day[day], max(days[day], default=0.0)))
+        assert deciding[k] == harder[rank(len(days), confidence) - 1]
+
+
+def test_of_days_that_need_the_same_the_busier_one_is_the_harder() -> None:
+    samples = samples_of([window([[5.0], [3.0], [4.0]])])
+    for confidence, busy in ((0.3, 3.0), (0.6, 4.0), (0.9, 5.0)):
+        _, deciding = window_needs(samples, np.array([2, 2, 2]), confidence)
+        assert day_peak(samples, samples.scenario_mean_rps, deciding).tolist() == [busy]
 
 
 @settings(max_examples=200, deadline=None)
