@@ -13,7 +13,6 @@ from ebbtide.fleet.workload import Balancing, Target, TargetKind
 from ebbtide.queueing.curves import (
     StationShape,
     attainment_curves,
-    held_rate_rps,
     required_replicas,
     wait_percentile_s,
     wait_percentiles_s,
@@ -183,24 +182,6 @@ def test_percentile_is_infinite_where_too_much_is_unstable() -> None:
     for kind in TargetKind:
         assert wait_percentile_s(shape, TARGETS[0], **arguments, replicas=5) == math.inf
         assert wait_percentile_s(shape, share[kind], **arguments, replicas=5) < math.inf
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_held_rate_is_the_greatest(shape: StationShape) -> None:
-    replicas = np.array([1, 2, 7, 30])
-    held = held_rate_rps(shape, TARGETS, service_time_s=10.0, service_scv=1.0, arrival_scv=2.0, replicas=replicas)
-    for rate, is_inside in ((held, True), (held * (1 + 1e-9) + 1e-9, False)):
-        one = Station(
-            replicas=replicas,
-            arrival_rate_rps=rate,
-            service_time_s=10.0,
-            slots=shape.slots,
-            balancing=shape.balancing,
-            arrival_scv=2.0,
-            patience_s=shape.patience_s,
-        )
-        meets = np.all([one.attainment(t.kind, t.bound_s) >= t.percentile - 1e-12 for t in TARGETS], axis=0)
-        assert np.all(meets == is_inside)
 
 
 @given(

@@ -1,7 +1,6 @@
 """The arrival rate that a plan's replicas hold, for all workloads and windows at once: the live guard's limits.
 
-The answer of ``queueing.curves.held_rate_rps``, by one bisection over every distinct case of a pool, to a part in a
-million: documents show three digits.
+One bisection over every distinct case of a pool, to a part in a million: documents show three digits.
 """
 
 from __future__ import annotations

@@ -7,11 +7,10 @@ same numbers; a sample at or above capacity attains 0, and waits the whole horiz
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ebbtide.fleet.demand import Floats
 from ebbtide.fleet.planned import Ints
@@ -19,7 +18,6 @@ from ebbtide.fleet.workload import Balancing, Target, TargetKind
 from ebbtide.queueing.groups import Groups
 from ebbtide.queueing.percentiles import searched_percentiles_s, steady_percentiles_s
 from ebbtide.queueing.searches import least_replicas
-from ebbtide.queueing.station import Station
 from ebbtide.queueing.waiting import mean_waiting
 
 
@@ -150,51 +148,6 @@ def wait_percentiles_s(
     if target.kind is TargetKind.WAIT and shape.patience_s == np.inf:
         return steady_percentiles_s(groups, counts, target.percentile)
     return searched_percentiles_s(groups, counts, target.kind, target.percentile)
-
-
-def held_rate_rps(
-    shape: StationShape,
-    targets: Sequence[Target],
-    *,
-    service_time_s: float,
-    service_scv: float,
-    arrival_scv: float,
-    replicas: Ints,
-) -> Floats:
-    """Greatest steady rate that n replicas hold at all targets, float64[N]; 0 where they hold none.
-
-    To 1e-14 relative, from below. Without targets, and for zero replicas: the capacity.
-    """
-    counts = _ints(replicas)
-    least_share = min([target.percentile for target in targets], default=1.0)
-    # With patience at least the percentile is to be served, so the rate is at most capacity over it.
-    above = 1.0 if shape.patience_s == np.inf else 1.0 / max(1e-3, least_share)
-    high: Floats = counts.astype(np.float64) * (shape.slots / service_time_s * above)
-    if not targets or not counts.size:
-        return high
-
-    def is_held(rates_rps: Floats) -> NDArray[np.bool_]:
-        stations = Station(
-            replicas=np.maximum(1, counts),
-            arrival_rate_rps=rates_rps,
-            service_time_s=service_time_s,
-            slots=shape.slots,
-            balancing=shape.balancing,
-            arrival_scv=arrival_scv,
-            service_scv=service_scv,
-            patience_s=shape.patience_s,
-        )
-        checks = [stations.attainment(target.kind, target.bound_s) >= target.percentile for target in targets]
-        return np.asarray(np.logical_and.reduce(checks), dtype=np.bool_)
-
-    low = np.zeros(counts.shape)
-    while np.any(high - low > 1e-14 * high):
-        middle = 0.5 * (low + high)
-        held = is_held(middle)
-        low, high = np.where(held, middle, low), np.where(held, high, middle)
-        if np.all(high < 1e-12 * counts * shape.slots / service_time_s):
-            break
-    return np.where(is_held(np.zeros(counts.shape)), low, 0.0)
 
 
 def _groups(
