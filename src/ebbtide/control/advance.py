@@ -177,11 +177,6 @@ def _remove(draft: Draft, book: Ledger, move: Move) -> None:
             _turn_back(draft, move, "6.3", refused.text if refused is not None else "production wants it")
             return
     _to(draft, move, Stage.REMOVING)
-    side = source_of(move.direction)
-    key = f"{side}/{book.pool.name}"
-    size = draft.sizes.get(key, book.seen[side].size)
-    if size is not None:
-        draft.sizes[key] = max(size - 1, 0)
 
 
 def _vanished(draft: Draft, move: Move) -> None:
@@ -195,10 +190,6 @@ def _vanished(draft: Draft, move: Move) -> None:
 def _removing(draft: Draft, book: Ledger, move: Move) -> None:
     if book.node_at_source(move) is None:
         _to(draft, move, Stage.TRAVELLING)
-        key = f"{source_of(move.direction).other}/{book.pool.name}"
-        size = draft.sizes.get(key, book.seen[source_of(move.direction).other].size)
-        if size is not None:
-            draft.sizes[key] = size + 1
     else:
         draft.look(draft.at_s + draft.limits.retry_s)
         draft.look(late_at_s(draft, move))
@@ -219,7 +210,9 @@ def _joining(draft: Draft, book: Ledger, move: Move) -> None:
     late_s = late_at_s(draft, move)
     draft.look(late_s)
     if node is None:
-        draft.moves[move.id] = replace(move, stage=Stage.TRAVELLING, since_s=draft.at_s, arrived="")
+        # It came and went: its provider still owes it, so nothing is asked for anew.
+        gone = replace(move, stage=Stage.TRAVELLING, since_s=draft.at_s, asked_s=draft.at_s, arrived="")
+        draft.moves[move.id] = gone
     elif not node.joining:
         _finish(draft, move)
     elif not fault_of(node, book.pool) and draft.at_s >= node.since_s + draft.limits.stable_s:

@@ -9,19 +9,20 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from ebbtide.control.actions import Action, Decision, GrowPool, Quarantine, RemoveNodes, Restore, Uncordon, Withheld
+from ebbtide.control.actions import Action, Decision, Withheld
 from ebbtide.control.advance import advance, cordon_key, match_arrivals
 from ebbtide.control.begin import begin_moves
+from ebbtide.control.broken import see_to_broken
 from ebbtide.control.draft import Draft, draft_of, why
-from ebbtide.control.ledger import Ledger, ledger, source_of
+from ebbtide.control.ledger import Ledger, ledger
 from ebbtide.control.limits import Limits
-from ebbtide.control.memory import AWAY, Direction, Stage
+from ebbtide.control.memory import Direction, Stage
 from ebbtide.control.plan import plan_of
+from ebbtide.control.provider import ask_provider
 from ebbtide.control.quota import activate_gone, set_quota
 from ebbtide.control.reverts import forget
 from ebbtide.control.scaling import scale
 from ebbtide.control.state import OverrideKind, Side, State
-from ebbtide.control.usable import fault_of
 from ebbtide.control.wants import wants
 from ebbtide.fleet.fleet import Fleet
 from ebbtide.fleet.pool import Pool
@@ -68,7 +69,7 @@ def _decide_pool(draft: Draft, pool: Pool) -> None:
     for move in list(draft.moves.values()):
         if move.pool == pool.name:
             advance(draft, book, draft.moves[move.id])
-    _quarantine(draft, book)
+    see_to_broken(draft, _book(draft, pool))
     begin_moves(draft, _book(draft, pool))
     book = _book(draft, pool)
     for move in list(draft.moves.values()):  # those begun now are cordoned now
@@ -78,7 +79,7 @@ def _decide_pool(draft: Draft, pool: Pool) -> None:
     short = draft.wants.pools[pool.name].settled - book.usable[Side.PRODUCTION]
     if short > 0:
         draft.shortages[pool.name] = short
-    _ask_provider(draft, book)
+    ask_provider(draft, book)
     set_quota(draft, book)
     scale(draft, book)
     draft.look(book.stable_s)
@@ -99,68 +100,6 @@ def _count_ticks(draft: Draft, book: Ledger) -> None:
         draft.difference_ticks.pop(name, None)
     else:
         draft.difference_ticks[name] = min(ticks + 1, draft.limits.difference_ticks + 1)
-
-
-def _quarantine(draft: Draft, book: Ledger) -> None:
-    """Name nodes that stay broken, and take whole ones back (§6.6)."""
-    taken = {name for move in draft.moves.values() for name in (move.node, move.arrived)}
-    for side in Side:
-        if not draft.fresh(side):
-            continue
-        survey = book.surveys[side]
-        for name, node in survey.faulty.items():
-            broken_at_s = node.since_s + draft.limits.broken_after_s
-            if name in taken or name in draft.quarantined:
-                continue
-            if draft.at_s >= broken_at_s:
-                draft.quarantined[name] = draft.at_s
-                reason = why("6.6", fault_of(node, book.pool), since_s=node.since_s)
-                draft.do(Quarantine(side=side, node=name, why=reason))
-            else:
-                draft.look(broken_at_s)
-        for name in [name for name in draft.quarantined if survey.find(name) is not None]:
-            _take_back(draft, book, side, name)
-
-
-def _take_back(draft: Draft, book: Ledger, side: Side, name: str) -> None:
-    node = book.surveys[side].find(name)
-    if node is None or fault_of(node, book.pool) or draft.at_s < node.since_s + draft.limits.stable_s:
-        return
-    reason = why("6.6", "whole again", since_s=node.since_s)
-    if node.joining or node.cordoned_by_us:
-        draft.do(Restore(what=f"node/{side}/{name}", why=reason))
-        draft.do(Uncordon(side=side, node=name, why=reason))
-    else:
-        del draft.quarantined[name]
-
-
-def _ask_provider(draft: Draft, book: Ledger) -> None:
-    """Ask for what was decided and is not seen yet: the same absolute numbers until it is (§6.1)."""
-    name = book.pool.name
-    away = [move for move in draft.moves.values() if move.pool == name and move.stage in AWAY]
-    if not away:
-        for side in Side:
-            draft.sizes.pop(f"{side}/{name}", None)
-        return
-    for side in Side:
-        if not draft.fresh(side):
-            continue
-        size = draft.sizes.get(f"{side}/{name}", 0)
-        going = [
-            move
-            for move in away
-            if move.stage is Stage.REMOVING and source_of(move.direction) is side and book.node_at_source(move)
-        ]
-        coming = [move for move in away if move.stage is Stage.TRAVELLING and source_of(move.direction) is not side]
-        if draft.ask(going):
-            nodes, ids = tuple(move.node for move in going), tuple(move.id for move in going)
-            reason = why("6.2", "emptied: it goes to the other side", nodes=len(nodes), size=size)
-            draft.do(RemoveNodes(side=side, pool=name, nodes=nodes, size=size, moves=ids, why=reason))
-        seen = book.seen[side].size
-        if (seen is None or seen < size) and draft.ask(coming):
-            reason = why("6.2", "to take those that left the other side", nodes=len(coming), size=size)
-            ids = tuple(move.id for move in coming)
-            draft.do(GrowPool(side=side, pool=name, size=size, moves=ids, why=reason))
 
 
 def _forget_cordons(draft: Draft) -> None:

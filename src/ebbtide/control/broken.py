@@ -1,0 +1,68 @@
+"""Nodes that no move speaks of: broken ones are named, whole ones taken back, unasked ones adopted (§6.4, §6.6)."""
+
+from __future__ import annotations
+
+from ebbtide.control.actions import Admit, Quarantine, Uncordon
+from ebbtide.control.draft import Draft, why
+from ebbtide.control.ledger import Ledger
+from ebbtide.control.state import Node, Side, Tenure
+from ebbtide.control.usable import Survey, fault_of
+
+
+def see_to_broken(draft: Draft, book: Ledger) -> None:
+    """Name nodes that stay broken; take back those that are whole again; adopt joining ones that nobody waits for."""
+    taken = {name for move in draft.moves.values() for name in (move.node, move.arrived)}
+    for side in Side:
+        if not draft.fresh(side):
+            continue
+        survey = book.surveys[side]
+        for name, node in [*survey.faulty.items(), *survey.joining.items()]:
+            if name not in taken and name not in draft.quarantined:
+                _name_broken(draft, book, side, node)
+        for name in [name for name in draft.quarantined if name not in taken]:
+            _take_back(draft, book, side, survey, name)
+        for name, node in survey.joining.items():
+            if name not in taken and name not in draft.quarantined:
+                _adopt(draft, book, side, node)
+
+
+def _whole(draft: Draft, book: Ledger, node: Node) -> bool:
+    stable_s = node.since_s + draft.limits.stable_s
+    draft.look(stable_s)
+    return not fault_of(node, book.pool) and draft.at_s >= stable_s
+
+
+def _name_broken(draft: Draft, book: Ledger, side: Side, node: Node) -> None:
+    fault = fault_of(node, book.pool)
+    if not fault:
+        return
+    broken_at_s = node.since_s + draft.limits.broken_after_s
+    if draft.at_s >= broken_at_s:
+        draft.quarantined[node.name] = draft.at_s
+        draft.do(Quarantine(side=side, node=node.name, why=why("6.6", fault, since_s=node.since_s)))
+    else:
+        draft.look(broken_at_s)
+
+
+def _take_back(draft: Draft, book: Ledger, side: Side, survey: Survey, name: str) -> None:
+    """A node that is whole again gets its cordon and its joining taint taken away, then it counts."""
+    node = survey.find(name)
+    if node is None or not _whole(draft, book, node):
+        return
+    reason = why("6.6", "whole again", since_s=node.since_s)
+    if node.cordoned_by_us:
+        draft.do(Uncordon(side=side, node=name, why=reason))
+    if node.joining:
+        draft.do(Admit(side=side, node=name, tenure=Tenure.EPHEMERAL, why=reason))
+    if not node.cordoned_by_us and not node.joining:
+        del draft.quarantined[name]
+
+
+def _adopt(draft: Draft, book: Ledger, side: Side, node: Node) -> None:
+    """A node that came although no move waits for one: a late or replaced one is the Fleet's, one too many is not."""
+    if book.difference > 0:
+        what = f"admission of {node.name}"
+        draft.withhold(what, why("6.6", "more nodes than the Fleet has", difference=book.difference))
+    elif _whole(draft, book, node):
+        reason = why("6.4", "usable, and the Fleet's: it came late or in another's place", difference=book.difference)
+        draft.do(Admit(side=side, node=node.name, tenure=Tenure.EPHEMERAL, why=reason))
