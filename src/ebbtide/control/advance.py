@@ -6,37 +6,20 @@ is over. Up to removal a move can turn back; after it, it goes on.
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
-from ebbtide.control.actions import Admit, Cordon, DeletePods, Drain, Park, Quarantine, Uncordon
+from ebbtide.control.actions import Admit, Cordon, DeletePods, Drain, Quarantine, Uncordon
 from ebbtide.control.begin import no_yield, production_to_be
 from ebbtide.control.draft import Draft, why
+from ebbtide.control.ending import came_late, end_work, work_on
 from ebbtide.control.ledger import Ledger, source_of
-from ebbtide.control.memory import AT_HOME, Direction, FinishedMove, Move, Stage
-from ebbtide.control.motion import late_at_s, p90_s
+from ebbtide.control.memory import AT_HOME, Broken, Direction, FinishedMove, Move, Stage
+from ebbtide.control.motion import late_at_s, rule_of, to_stage, turn_back
 from ebbtide.control.reverts import left_alone, may_write
-from ebbtide.control.state import Node, ResearchWork, Side, Tenure
+from ebbtide.control.state import Node, Replicas, Side, Tenure
 from ebbtide.control.usable import fault_of
 
 CORDONED = "cordoned"
-
-
-def match_arrivals(draft: Draft, book: Ledger) -> None:
-    """Give every joining node that no move knows to the oldest move that waits for one (§6.1).
-
-    By order of move and name of node: looked at again after a crash, the answer is the same.
-    """
-    known = {move.arrived for move in draft.moves.values() if move.arrived}
-    for side in Side:
-        fresh = sorted(name for name in book.surveys[side].joining if name not in known)
-        waiting = [
-            move
-            for move in draft.moves.values()
-            if move.pool == book.pool.name and move.stage is Stage.TRAVELLING and source_of(move.direction) is not side
-        ]
-        for move, name in zip(sorted(waiting, key=lambda one: (one.since_s, one.id)), fresh, strict=False):
-            draft.moves[move.id] = replace(move, stage=Stage.JOINING, since_s=draft.at_s, arrived=name)
 
 
 def advance(draft: Draft, book: Ledger, move: Move) -> None:
@@ -52,43 +35,35 @@ def advance(draft: Draft, book: Ledger, move: Move) -> None:
     _STEPS[move.stage](draft, book, move)
 
 
-def _to(draft: Draft, move: Move, stage: Stage) -> Move:
-    draft.moves[move.id] = replace(move, stage=stage, since_s=draft.at_s, asked_s=-math.inf)
-    return draft.moves[move.id]
-
-
-def _turn_back(draft: Draft, move: Move, rule: str, text: str, *, spare: bool = False) -> None:
-    """Give a move up before removal; ``spare`` the node for a while where it is the node that will not go."""
-    _to(draft, move, Stage.RETURNING)
-    if spare:
-        draft.spared[move.node] = draft.at_s + draft.limits.leave_for_s
-    draft.withhold(f"{move.direction} of {move.node}", why(rule, text, move=move.id, node=move.node))
-
-
 def _emptying(draft: Draft, book: Ledger, move: Move) -> None:
     node = book.node_at_source(move)
     if node is None:
-        _vanished(draft, move)
+        _vanished(draft, book, move)
     elif draft.wants.held_by:
-        _turn_back(draft, move, "6.9", "held by an override")
+        turn_back(draft, move, "6.9", "held by an override")
     elif _cordon(draft, move, node):
-        if move.direction is Direction.RECLAIM:
-            _end_work(draft, book, move, node)
+        if move.direction is Direction.RECLAIM and not work_on(draft, node):
+            _draining(draft, book, to_stage(draft, move, Stage.DRAINING))
+        elif move.direction is Direction.RECLAIM:
+            end_work(draft, book, move, node)
         else:
             _let_replicas_leave(draft, move, node)
 
 
 def _cordon(draft: Draft, move: Move, node: Node) -> bool:
     """Whether the node is cordoned in our name; asked for where not, unless somebody takes it away again and again."""
+    if node.cordoned and not node.cordoned_by_us:
+        turn_back(draft, move, "6.8", "somebody else has cordoned it", spare=True)
+        return False
     key = cordon_key(node.name)
-    observed = CORDONED if node.cordoned and node.cordoned_by_us else ""
+    observed = CORDONED if node.cordoned else ""
     if may_write(draft, key, observed=observed, wanted=CORDONED):
-        reason = why("6.2", move.reason or "leaving", move=move.id)
+        reason = why(rule_of(move.direction), move.reason or "leaving", move=move.id)
         draft.do(Cordon(side=source_of(move.direction), node=node.name, why=reason))
         draft.look(draft.at_s + draft.limits.retry_s)
         return False
     if left_alone(draft, key):
-        _turn_back(draft, move, "6.8", "somebody else uncordons it", spare=True)
+        turn_back(draft, move, "6.8", "somebody else uncordons it", spare=True)
         return False
     return True
 
@@ -98,71 +73,48 @@ def cordon_key(node: str) -> str:
     return f"node/{node}:cordon"
 
 
-def reclaim_by_s(draft: Draft, book: Ledger, move: Move) -> float:
-    """When production wins: the window's start less what the remaining steps take, never before the grace (§6.5)."""
-    rest_s = p90_s(draft, book.pool, move.direction, move.batch)
-    return max(move.begun_s, move.due_s - rest_s) + draft.limits.research_grace_s
-
-
-def _end_work(draft: Draft, book: Ledger, move: Move, node: Node) -> None:
-    """End the Workloads on a node; go on when none has a pod there (§6.2, §7.5)."""
-    here = [one for one in draft.state.research.work if node.name in one.nodes]
-    if not here:
-        _draining(draft, book, _to(draft, move, Stage.DRAINING))
-        return
-    by_s = reclaim_by_s(draft, book, move)
-    draft.look(by_s)
-    for one in here:
-        if one.parked_by_us or not one.active:
-            continue
-        if one.preemptible or (draft.at_s >= by_s and draft.limits.end_overrunning_work):
-            lost = round(one.gpus * max(draft.at_s - one.checkpointed_s, 0.0))
-            draft.park(Park(work=one.name, why=why("7.5", "its nodes go back", move=move.id, lost_gpu_s=lost)))
-        elif draft.at_s >= by_s or not one.managed:
-            _turn_back(draft, move, "6.5", f"{one.name} must not be interrupted", spare=True)
-            return
-        else:
-            draft.withhold(f"reclaim of {node.name}", why("6.5", f"{one.name} ends first", by_s=by_s))
-    if draft.at_s >= by_s:
-        _production_wins(draft, move, node, here)
-
-
-def _production_wins(draft: Draft, move: Move, node: Node, here: list[ResearchWork]) -> None:
-    """The grace is over: what is left on the node is deleted, and its loss said."""
-    lost = round(sum(one.gpus * max(draft.at_s - one.checkpointed_s, 0.0) for one in here))
-    reason = why("6.5", "grace and time are over: production wins", move=move.id, lost_gpu_s=lost)
-    if draft.ask([move]):
-        draft.do(DeletePods(side=source_of(move.direction), node=node.name, why=reason))
-    if draft.at_s >= move.since_s + draft.limits.drain_grace_s + draft.limits.research_grace_s:
-        _to(draft, move, Stage.DRAINING)
-    draft.look(draft.at_s + draft.limits.retry_s)
-
-
 def _let_replicas_leave(draft: Draft, move: Move, node: Node) -> None:
     """Scaling down empties the node (``scaling``); the rest is drained when the grace is over."""
     standing = [one for one in draft.state.production.replicas.values() if one.on.get(node.name, 0) > 0]
-    if not standing or draft.at_s >= move.since_s + draft.limits.drain_grace_s:
-        _to(draft, move, Stage.DRAINING)
+    if not any(_shrinks(draft, one) for one in standing) or draft.at_s >= move.since_s + draft.limits.drain_grace_s:
+        to_stage(draft, move, Stage.DRAINING)
     draft.look(move.since_s + draft.limits.drain_grace_s)
+
+
+def _shrinks(draft: Draft, seen: Replicas) -> bool:
+    """Whether pods of a workload are still to go by scaling down; where none is, the rest can only be drained."""
+    want = draft.wants.replicas.get(seen.workload)
+    if want is None or not seen.managed or seen.paused:
+        return False
+    return sum(seen.on.values()) > seen.wanted or seen.wanted > want.replicas
 
 
 def _draining(draft: Draft, book: Ledger, move: Move) -> None:
     node = book.node_at_source(move)
     if node is None:
-        _vanished(draft, move)
+        _vanished(draft, book, move)
     elif draft.wants.held_by:
-        _turn_back(draft, move, "6.9", "held by an override")
+        turn_back(draft, move, "6.9", "held by an override")
+    elif not _cordon(draft, move, node):
+        return
+    elif came_late(draft, book, move, node):
+        end_work(draft, book, move, node)
     elif node.pods == 0:
         _remove(draft, book, move)
-    elif _cordon(draft, move, node):
+    else:
         over = draft.at_s >= move.since_s + draft.limits.drain_grace_s
         if over and move.direction is Direction.YIELD:
-            _turn_back(draft, move, "6.3", "its pods do not go", spare=True)
+            turn_back(draft, move, "6.3", "its pods do not go", spare=True)
         elif over and draft.at_s >= move.since_s + 2 * draft.limits.drain_grace_s:
             _remove(draft, book, move)
         else:
             act = DeletePods if over else Drain
-            reason = why("6.2", "grace is over" if over else "the rest is drained", move=move.id, pods=node.pods)
+            reason = why(
+                rule_of(move.direction),
+                "grace is over" if over else "the rest is drained",
+                move=move.id,
+                pods=node.pods,
+            )
             if draft.ask([move]):
                 draft.do(act(side=source_of(move.direction), node=node.name, why=reason))
             draft.look(move.since_s + draft.limits.drain_grace_s)
@@ -174,23 +126,30 @@ def _remove(draft: Draft, book: Ledger, move: Move) -> None:
         refused = no_yield(draft, book)
         want = draft.wants.pools[book.pool.name].nodes
         if refused is not None or production_to_be(draft, book) < want:
-            _turn_back(draft, move, "6.3", refused.text if refused is not None else "production wants it")
+            rule = "6.3" if refused is None else refused.rule.removeprefix("§")
+            turn_back(draft, move, rule, "production wants it" if refused is None else refused.text)
             return
-    _to(draft, move, Stage.REMOVING)
+        # What is still to come does not count here: it may not come.
+        if book.usable[Side.PRODUCTION] < book.pool.min_production_nodes:
+            turn_back(draft, move, "6.6", "production would be below its minimum")
+            return
+    to_stage(draft, move, Stage.REMOVING)
 
 
-def _vanished(draft: Draft, move: Move) -> None:
+def _vanished(draft: Draft, book: Ledger, move: Move) -> None:
     """Somebody else took the node: nothing to go on with; the ledger shows what is missing."""
     del draft.moves[move.id]
-    draft.withhold(
-        f"{move.direction} of {move.node}", why("6.6", "its Node is gone, and not by us", move=move.id, node=move.node)
-    )
+    there = book.surveys[source_of(move.direction)].stands(move.node)
+    text = "its Node is no longer ours to move" if there else "its Node is gone, and not by us"
+    draft.withhold(f"{move.direction} of {move.node}", why("6.6", text, move=move.id, node=move.node))
 
 
 def _removing(draft: Draft, book: Ledger, move: Move) -> None:
-    if book.node_at_source(move) is None:
-        _to(draft, move, Stage.TRAVELLING)
+    if not book.surveys[source_of(move.direction)].stands(move.node):
+        to_stage(draft, move, Stage.TRAVELLING)
     else:
+        if book.node_at_source(move) is None:
+            draft.withhold(f"removal of {move.node}", why("6.6", "it is no longer ours to remove", move=move.id))
         draft.look(draft.at_s + draft.limits.retry_s)
         draft.look(late_at_s(draft, move))
 
@@ -220,7 +179,7 @@ def _joining(draft: Draft, book: Ledger, move: Move) -> None:
         draft.do(Admit(side=side, node=node.name, tenure=Tenure.EPHEMERAL, why=reason))
     elif draft.at_s >= late_s:
         fault = fault_of(node, book.pool) or "not stable"
-        draft.quarantined[node.name] = draft.at_s
+        draft.quarantined[node.name] = Broken(pool=book.pool.name, since_s=draft.at_s)
         draft.do(Quarantine(side=side, node=node.name, why=why("6.6", f"came broken: {fault}", move=move.id)))
         del draft.moves[move.id]
     else:
@@ -241,7 +200,7 @@ def _finish(draft: Draft, move: Move) -> None:
 def _returning(draft: Draft, book: Ledger, move: Move) -> None:
     node = book.node_at_source(move)
     if node is None:
-        _vanished(draft, move)
+        _vanished(draft, book, move)
     elif node.cordoned_by_us:
         side = source_of(move.direction)
         draft.do(Uncordon(side=side, node=node.name, why=why("6.5", "given up before removal", move=move.id)))

@@ -17,6 +17,9 @@ from ebbtide.control.wants import PoolWant, ReplicaWant
 def begin_moves(draft: Draft, book: Ledger) -> None:
     """Begin or give up moves of one pool until what is there and what comes is what is wanted."""
     want = draft.wants.pools[book.pool.name]
+    if not draft.fresh(Side.PRODUCTION):
+        draft.withhold(f"moves of {book.pool.name}", dark(draft, Side.PRODUCTION))
+        return
     there = production_to_be(draft, book)
     if want.nodes > there:
         missing = want.nodes - there - _give_up(draft, book, Direction.YIELD, want.nodes - there, "production wants it")
@@ -62,6 +65,7 @@ def _reclaim(draft: Draft, book: Ledger, want: PoolWant, missing: int) -> None:
         at_s=draft.at_s,
         due_s=max(want.due_s - batch_p90_s, draft.at_s) + draft.limits.research_grace_s,
         end_overrunning_work=draft.limits.end_overrunning_work,
+        doomed=_doomed(draft, book),
     )
     candidates = [node for node in book.movable(Side.RESEARCH) if node.name not in draft.spared]
     work = [one for one in draft.state.research.work if one.pool == name]
@@ -78,14 +82,25 @@ def _reclaim(draft: Draft, book: Ledger, want: PoolWant, missing: int) -> None:
         )
 
 
+def _doomed(draft: Draft, book: Ledger) -> frozenset[str]:
+    """Workloads that end because of a move that is under way: their other nodes lose nothing more."""
+    going = {move.node for move in at_home(draft, book, Direction.RECLAIM)}
+    if not going:
+        return frozenset()
+    work = draft.state.research.work
+    return frozenset(one.name for one in work if one.preemptible and not going.isdisjoint(one.nodes))
+
+
+def dark(draft: Draft, side: Side) -> Why:
+    """The reason of everything that is not done because a cluster is not seen."""
+    return why("6.6", f"the {side} cluster is not seen", seen_at_s=draft.state.sight(side).seen_at_s)
+
+
 def _no_reclaim(draft: Draft) -> Why | None:
     """Why no reclaim may begin: a wish of people, or a cluster that is not seen."""
     if draft.wants.held_by:
         return why("6.9", "held by an override", override=draft.wants.held_by)
-    dark = [side for side in Side if not draft.fresh(side)]
-    if dark:
-        return why("6.6", f"the {dark[0]} cluster is not seen", seen_at_s=draft.state.sight(dark[0]).seen_at_s)
-    return None
+    return next((dark(draft, side) for side in Side if not draft.fresh(side)), None)
 
 
 def _yield(draft: Draft, book: Ledger, want: PoolWant, spare: int) -> None:
@@ -117,7 +132,7 @@ def _yield(draft: Draft, book: Ledger, want: PoolWant, spare: int) -> None:
 
 def no_yield(draft: Draft, book: Ledger) -> Why | None:
     """Why nothing may leave production now; None: it may."""
-    state, limits = draft.state, draft.limits
+    limits = draft.limits
     ticks = draft.difference_ticks.get(book.pool.name, 0)
     if ticks > limits.difference_ticks:
         return why("6.6", "nodes do not add up", difference=book.difference, ticks=ticks)
@@ -131,10 +146,7 @@ def no_yield(draft: Draft, book: Ledger) -> Why | None:
         return why("6.7", text, workload=name, live_rps=live, holds_rps=one.holds_rps)
     if draft.wants.held_by:
         return why("6.9", "held by an override", override=draft.wants.held_by)
-    dark = [side for side in Side if not draft.fresh(side)]
-    if dark:
-        return why("6.6", f"the {dark[0]} cluster is not seen", seen_at_s=state.sight(dark[0]).seen_at_s)
-    return None
+    return next((dark(draft, side) for side in Side if not draft.fresh(side)), None)
 
 
 def _above_plan(draft: Draft, book: Ledger) -> tuple[str, ReplicaWant] | None:

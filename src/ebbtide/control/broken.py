@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ebbtide.control.actions import Admit, Quarantine, Uncordon
 from ebbtide.control.draft import Draft, why
-from ebbtide.control.ledger import Ledger
+from ebbtide.control.ledger import Ledger, source_of
+from ebbtide.control.memory import Broken, Stage
 from ebbtide.control.state import Node, Side, Tenure
 from ebbtide.control.usable import Survey, fault_of
 
@@ -22,8 +23,19 @@ def see_to_broken(draft: Draft, book: Ledger) -> None:
         for name in [name for name in draft.quarantined if name not in taken]:
             _take_back(draft, book, side, survey, name)
         for name, node in survey.joining.items():
-            if name not in taken and name not in draft.quarantined:
+            if name not in taken and name not in draft.quarantined and not _expected(draft, book, side):
                 _adopt(draft, book, side, node)
+    if all(draft.fresh(side) for side in Side):
+        for name in book.repaired:
+            draft.quarantined.pop(name, None)
+
+
+def _expected(draft: Draft, book: Ledger, side: Side) -> bool:
+    """Whether a move is about to wait for a node on a side: one that is there already may be its own."""
+    return any(
+        move.pool == book.pool.name and move.stage is Stage.REMOVING and source_of(move.direction) is not side
+        for move in draft.moves.values()
+    )
 
 
 def _whole(draft: Draft, book: Ledger, node: Node) -> bool:
@@ -38,7 +50,7 @@ def _name_broken(draft: Draft, book: Ledger, side: Side, node: Node) -> None:
         return
     broken_at_s = node.since_s + draft.limits.broken_after_s
     if draft.at_s >= broken_at_s:
-        draft.quarantined[node.name] = draft.at_s
+        draft.quarantined[node.name] = Broken(pool=book.pool.name, since_s=draft.at_s)
         draft.do(Quarantine(side=side, node=node.name, why=why("6.6", fault, since_s=node.since_s)))
     else:
         draft.look(broken_at_s)
@@ -47,7 +59,12 @@ def _name_broken(draft: Draft, book: Ledger, side: Side, node: Node) -> None:
 def _take_back(draft: Draft, book: Ledger, side: Side, survey: Survey, name: str) -> None:
     """A node that is whole again gets its cordon and its joining taint taken away, then it counts."""
     node = survey.find(name)
-    if node is None or not _whole(draft, book, node):
+    if node is None:
+        return
+    fault = fault_of(node, book.pool)
+    if fault and not node.cordoned and draft.quarantined[name].since_s < draft.at_s:
+        draft.do(Quarantine(side=side, node=name, why=why("6.6", fault, since_s=node.since_s)))  # asked again
+    if not _whole(draft, book, node):
         return
     reason = why("6.6", "whole again", since_s=node.since_s)
     if node.cordoned_by_us:

@@ -10,7 +10,8 @@ import math
 from dataclasses import replace
 
 from ebbtide.control.actions import Action, Decision, Withheld
-from ebbtide.control.advance import advance, cordon_key, match_arrivals
+from ebbtide.control.advance import advance, cordon_key
+from ebbtide.control.arrivals import match_arrivals
 from ebbtide.control.begin import begin_moves
 from ebbtide.control.broken import see_to_broken
 from ebbtide.control.draft import Draft, draft_of, why

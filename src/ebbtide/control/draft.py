@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from ebbtide.control.actions import Action, Park, Record, Why, Withheld
 from ebbtide.control.limits import Limits
-from ebbtide.control.memory import FinishedMove, Guard, Memory, Move, Revert, Written
+from ebbtide.control.memory import Broken, FinishedMove, Guard, Memory, Move, Revert, Written
 from ebbtide.control.move_times import with_finished
 from ebbtide.control.plan import Plan
 from ebbtide.control.state import Side, State
@@ -44,7 +44,7 @@ class Draft:
     withheld: list[Withheld] = field(default_factory=list)
     moves: dict[str, Move] = field(default_factory=dict)
     finished: list[FinishedMove] = field(default_factory=list)
-    quarantined: dict[str, float] = field(default_factory=dict)
+    quarantined: dict[str, Broken] = field(default_factory=dict)
     difference_ticks: dict[str, int] = field(default_factory=dict)
     written: dict[str, Written] = field(default_factory=dict)
     reverts: dict[str, Revert] = field(default_factory=dict)

@@ -19,11 +19,15 @@ UNWILLING = 1e9  # GPU-seconds, 30 years of a GPU: work that cannot requeue goes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Losses:
-    """What ending work costs by ``due_s``: GPU-seconds since its checkpoint, infinite where it must not be ended."""
+    """What ending work costs by ``due_s``: GPU-seconds since its checkpoint, infinite where it must not be ended.
+
+    ``doomed``: Workloads that other moves end anyway; they, and what is ending already, cost nothing more.
+    """
 
     at_s: float
     due_s: float
     end_overrunning_work: bool
+    doomed: frozenset[str] = frozenset()
 
     def of(self, work: ResearchWork) -> float:
         """GPU-seconds lost; 0 for work that is over in time.
@@ -34,6 +38,8 @@ class Losses:
         """
         if not work.managed:
             return math.inf
+        if not work.active or work.name in self.doomed:
+            return 0.0
         if work.ends_s is not None and self.at_s <= work.ends_s <= self.due_s and not work.preemptible:
             return 0.0  # an estimate that is over already promises nothing
         if not work.preemptible and not self.end_overrunning_work:

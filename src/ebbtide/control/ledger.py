@@ -25,8 +25,9 @@ def source_of(direction: Direction) -> Side:
 class Ledger:
     """One pool's nodes. ``usable``: by side, those that can be counted on, in motion or not yet stable ones left out.
 
-    ``difference``: nodes that are there and travel, less the Fleet's. ``stable_s``: when the
-    next node becomes stable.
+    ``difference``: nodes that are there and travel, less the Fleet's, where quarantine does not explain it: a broken
+    node whose Node object is gone is being repaired. ``repaired``: those of them that are back, under another name.
+    ``stable_s``: when the next node becomes stable.
     """
 
     pool: Pool
@@ -37,6 +38,7 @@ class Ledger:
     unstable: frozenset[str]
     quarantined: frozenset[str]
     difference: int
+    repaired: tuple[str, ...]
     stable_s: float
 
     def node_at_source(self, move: Move) -> Node | None:
@@ -75,6 +77,13 @@ def ledger(state: State, pool: Pool, at_s: float, limits: Limits) -> Ledger:
             unstable.update(node.name for node in young)
             stable_s = min([stable_s, *(node.since_s + limits.stable_s for node in young)])
         usable[side] = len(one.whole) - sum(name in one.whole for name in taken | unstable)
+    difference = _there(surveys) + _travelling(moves, surveys) - pool.nodes
+    away = [
+        name
+        for name, one in sorted(state.memory.quarantined.items(), key=lambda item: item[1].since_s)
+        if one.pool == pool.name and not any(each.stands(name) for each in surveys.values())
+    ]
+    missing = max(-difference, 0)
     return Ledger(
         pool=pool,
         surveys=surveys,
@@ -83,7 +92,8 @@ def ledger(state: State, pool: Pool, at_s: float, limits: Limits) -> Ledger:
         usable=usable,
         unstable=frozenset(unstable),
         quarantined=quarantined,
-        difference=_there(surveys) + _travelling(moves, surveys) - pool.nodes,
+        difference=difference + min(missing, len(away)),
+        repaired=tuple(away[: len(away) - missing]) if len(away) > missing else (),
         stable_s=stable_s,
     )
 

@@ -105,11 +105,20 @@ class Guard:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Broken:
+    """A node known to be broken: its pool, and since when that is known."""
+
+    pool: str
+    since_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
     """What home keeps. ``version`` is its resourceVersion: a stale writer is refused.
 
-    ``quarantined``: nodes known to be broken, by name, and since when: owned, unusable. ``difference_ticks``: for how
-    many ticks a pool's nodes have not added up. ``written`` and ``reverts`` by field, as ``kind/name:field``.
+    ``quarantined``: nodes known to be broken, by name: owned, unusable, be their Node object there or not.
+    ``difference_ticks``: for how many ticks a pool's nodes have not added up. ``written`` and ``reverts`` by field, as
+    ``kind/name:field``.
     ``spared``: nodes that a move was given up on, and until when no other one takes them. ``sizes``: the size that a
     pool's provider is to have on a side, as ``side/pool``: an absolute number, worked out once and written before it
     is asked for. ``guards``: workloads whose live guard is on. ``next_move``: the number of the next move's id.
@@ -118,7 +127,7 @@ class Memory:
     version: int = 0
     moves: tuple[Move, ...] = ()
     finished: tuple[FinishedMove, ...] = ()
-    quarantined: Mapping[str, float] = field(default_factory=dict)
+    quarantined: Mapping[str, Broken] = field(default_factory=dict)
     difference_ticks: Mapping[str, int] = field(default_factory=dict)
     written: Mapping[str, Written] = field(default_factory=dict)
     reverts: Mapping[str, Revert] = field(default_factory=dict)

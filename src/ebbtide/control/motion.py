@@ -1,8 +1,11 @@
-"""What moves take and which of them still count as motion (§6.6, §6.7)."""
+"""What moves take, which of them still count as motion, and how they change their stage (§6.6, §6.7)."""
 
 from __future__ import annotations
 
-from ebbtide.control.draft import Draft
+import math
+from dataclasses import replace
+
+from ebbtide.control.draft import Draft, why
 from ebbtide.control.ledger import Ledger, source_of
 from ebbtide.control.memory import AT_HOME, AWAY, Direction, Move, Stage
 from ebbtide.control.move_times import learned_p90_s
@@ -16,6 +19,11 @@ def p90_s(draft: Draft, pool: Pool, direction: Direction, batch: int) -> float:
     finished = draft.state.memory.finished
     learned_s = learned_p90_s(finished, pool=pool.name, direction=direction, batch=batch, at_s=draft.at_s)
     return told_s if learned_s is None else max(told_s, learned_s)
+
+
+def rule_of(direction: Direction) -> str:
+    """The rule that a step of a move follows."""
+    return "6.2" if direction is Direction.RECLAIM else "6.3"
 
 
 def late_at_s(draft: Draft, move: Move) -> float:
@@ -63,3 +71,17 @@ def at_home(draft: Draft, book: Ledger, direction: Direction) -> list[Move]:
         ),
         key=lambda move: (-move.begun_s, move.id),
     )
+
+
+def to_stage(draft: Draft, move: Move, stage: Stage) -> Move:
+    """The move at its next stage, since now."""
+    draft.moves[move.id] = replace(move, stage=stage, since_s=draft.at_s, asked_s=-math.inf)
+    return draft.moves[move.id]
+
+
+def turn_back(draft: Draft, move: Move, rule: str, text: str, *, spare: bool = False) -> None:
+    """Give a move up before removal; ``spare`` the node for a while where it is the node that will not go."""
+    to_stage(draft, move, Stage.RETURNING)
+    if spare:
+        draft.spared[move.node] = draft.at_s + draft.limits.leave_for_s
+    draft.withhold(f"{move.direction} of {move.node}", why(rule, text, move=move.id, node=move.node))

@@ -37,7 +37,9 @@ def _remove(draft: Draft, book: Ledger, side: Side) -> None:
     if key in draft.sizes:
         draft.sizes[key] -= fresh
     size = _size_now(book, side) - len(going)
-    reason = why("6.2", "emptied: they go to the other side", nodes=len(going), size=size)
+    reason = why(
+        "6.2" if side is Side.RESEARCH else "6.3", "emptied: they go to the other side", nodes=len(going), size=size
+    )
     nodes, ids = tuple(move.node for move in going), tuple(move.id for move in going)
     draft.do(RemoveNodes(side=side, pool=book.pool.name, nodes=nodes, size=size, moves=ids, why=reason))
 
@@ -54,7 +56,12 @@ def _grow(draft: Draft, book: Ledger, side: Side) -> None:
         draft.sizes[key] = draft.sizes.get(key, _size_now(book, side)) + fresh
     size = draft.sizes.get(key, 0)
     if (fresh or now is None or now < size) and draft.ask(coming):
-        reason = why("6.2", "to take those that left the other side", nodes=len(coming), size=size)
+        reason = why(
+            "6.2" if side is Side.PRODUCTION else "6.3",
+            "to take those that left the other side",
+            nodes=len(coming),
+            size=size,
+        )
         ids = tuple(move.id for move in coming)
         draft.do(GrowPool(side=side, pool=book.pool.name, size=size, moves=ids, why=reason))
 

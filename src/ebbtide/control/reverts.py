@@ -14,11 +14,11 @@ def may_write(draft: Draft, key: str, *, observed: str, wanted: str, who: str = 
     Remembers what was there before us, what we write, and who changes it after our value was seen in place.
     """
     _notice(draft, key, observed, who)
+    if observed == wanted:
+        return False
     if left_alone(draft, key):
         by = draft.reverts[key].who or "somebody else"
         draft.withhold(key, why("6.8", f"{by} sets it back", observed=observed, wanted=wanted))
-        return False
-    if observed == wanted:
         return False
     kept = draft.written.get(key)
     before = observed if kept is None else kept.before

@@ -128,7 +128,13 @@ def _set_replicas(draft: Draft, workload: Workload, seen: Replicas, granted: int
             text = "its budget lets no pod go from a leaving node"
             draft.do(SurgeByOne(workload=workload.name, replicas=wanted, why=why("6.3", text, **numbers)))
         else:
-            draft.do(SetReplicas(workload=workload.name, replicas=wanted, why=why("6.2", "the plan", **numbers)))
+            draft.do(
+                SetReplicas(
+                    workload=workload.name,
+                    replicas=wanted,
+                    why=why("6.3" if wanted < seen.wanted else "6.2", "the plan", **numbers),
+                )
+            )
 
 
 def _no_shrink(draft: Draft, seen: Replicas) -> str:

@@ -31,7 +31,7 @@ class Survey:
 
     ``whole``: ephemeral, ours, schedulable and without fault; their instability is looked at by the clock. ``faulty``:
     ours with a fault. ``cordoned``: without fault, but unschedulable. ``joining``: with our joining taint.
-    ``reserved``: never to be touched. ``strangers``: no tenure label, or opted out.
+    ``reserved``: never to be touched. ``opted_out``: ours, and left alone. ``strangers``: no tenure label.
     """
 
     whole: dict[str, Node]
@@ -39,12 +39,20 @@ class Survey:
     cordoned: dict[str, Node]
     joining: dict[str, Node]
     reserved: dict[str, Node]
-    strangers: tuple[Node, ...]
+    opted_out: dict[str, Node]
+    strangers: dict[str, Node]
     latest_s: float
 
     def owned(self) -> int:
         """Nodes that are ours, whatever their health."""
-        return sum(len(kind) for kind in (self.whole, self.faulty, self.cordoned, self.joining, self.reserved))
+        kinds = (self.whole, self.faulty, self.cordoned, self.joining, self.reserved, self.opted_out)
+        return sum(len(kind) for kind in kinds)
+
+    def stands(self, name: str) -> bool:
+        """Whether a Node of that name was seen, whoever's it is."""
+        return self.find(name) is not None or any(
+            name in kind for kind in (self.reserved, self.opted_out, self.strangers)
+        )
 
     def find(self, name: str) -> Node | None:
         """The ephemeral node of that name, if it was seen."""
@@ -76,10 +84,13 @@ def _surveyed(seen: PoolSeen, pool: Pool) -> Survey:
     cordoned: dict[str, Node] = {}
     joining: dict[str, Node] = {}
     reserved: dict[str, Node] = {}
-    strangers: list[Node] = []
+    opted_out: dict[str, Node] = {}
+    strangers: dict[str, Node] = {}
     for node in seen.nodes:
-        if node.tenure is None or not node.managed:
-            strangers.append(node)
+        if node.tenure is None:
+            strangers[node.name] = node
+        elif not node.managed:
+            opted_out[node.name] = node
         elif node.tenure is Tenure.RESERVED:
             reserved[node.name] = node
         elif node.joining:
@@ -96,6 +107,7 @@ def _surveyed(seen: PoolSeen, pool: Pool) -> Survey:
         cordoned=cordoned,
         joining=joining,
         reserved=reserved,
-        strangers=tuple(strangers),
+        opted_out=opted_out,
+        strangers=strangers,
         latest_s=max((node.since_s for node in whole.values()), default=float("-inf")),
     )
