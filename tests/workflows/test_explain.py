@@ -67,6 +67,16 @@ def test_a_shortage(schedule: Schedule, explanation: Explanation) -> None:
     assert "no GPUs are left" in text
 
 
+def test_what_is_below_the_floor_is_not_called_the_floor(schedule: Schedule, explanation: Explanation) -> None:
+    told = []
+    for word in ("floor", "shortage"):
+        rows = tuple(replace(row, floor=row.given, bound=word) for row in explanation.reasons["agents"])
+        why = replace(explanation, reasons={**explanation.reasons, "agents": rows})
+        told.append(explain_text(explain_schedule(schedule, why, window="09:00", workload="agents")))
+    assert "meets the target, is the floor\n" in told[0]
+    assert "is the floor" not in told[1]
+
+
 def test_an_edited_schedule_says_so(schedule: Schedule, explanation: Explanation) -> None:
     chat, agents = schedule.workloads
     edited = replace(schedule, workloads=(chat, replace(agents, replicas=(3, 6, 9, 30, 27, 11))))

@@ -99,7 +99,8 @@ def _standings(answer: Answer) -> tuple[Standing | None, ...]:
 def _verdicts(answer: Answer) -> tuple[str, str, str]:
     reason = answer.reason
     floor, given = _meets(answer.meets(reason.floor)), _meets(answer.meets(reason.given))
-    if reason.floor.replicas == reason.given.replicas:
+    # Fewer than the floor are explained without it: then both are the given count, and the target is missed.
+    if reason.floor.replicas == reason.given.replicas and answer.meets(reason.given) is not False:
         given += ", is the floor" if given else "is the floor"
     return floor, given, _refused(answer)
 
