@@ -4,7 +4,7 @@ Two structures answer "which replica holds the fewest requests": a heap of depar
 the replicas ordered by how many requests they hold. A request comes or goes by one swap and one moved boundary, so the
 cost does not grow with the number of replicas.
 
-Imported by ``fcfs`` only; arguments as in ``kernels``.
+Imported by ``fcfs`` and ``lines``; arguments as in ``kernels``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from ebbtide.simulate.kernels import replace_least, settle
 
 
 @njit(cache=True)
-def _push(times, owners, size, time, owner):  # type: ignore[no-untyped-def] # numba infers from the call
+def push_departure(times, owners, size, time, owner):  # type: ignore[no-untyped-def] # numba infers from the call
+    """Add a departure to the heap of ``size`` of them; the arrays have room for it."""
     hole = size
     while hole > 0:
         parent = (hole - 1) // 2
@@ -30,7 +31,8 @@ def _push(times, owners, size, time, owner):  # type: ignore[no-untyped-def] # n
 
 
 @njit(cache=True)
-def _replace_first(times, owners, size, time, owner):  # type: ignore[no-untyped-def] # numba infers from the call
+def replace_first(times, owners, size, time, owner):  # type: ignore[no-untyped-def] # numba infers from the call
+    """Put a departure in the place of the first of the heap."""
     hole = 0
     child = 1
     while child < size:
@@ -56,7 +58,7 @@ def _swap(order, rank, replica, position):  # type: ignore[no-untyped-def] # num
 
 
 @njit(cache=True)
-def _enter(order, rank, held, first, replica):  # type: ignore[no-untyped-def] # numba infers from the call
+def enter(order, rank, held, first, replica):  # type: ignore[no-untyped-def] # numba infers from the call
     """One request more: to the end of its class, then the next class begins one place earlier."""
     count = held[replica]
     _swap(order, rank, replica, first[count + 1] - 1)
@@ -65,7 +67,7 @@ def _enter(order, rank, held, first, replica):  # type: ignore[no-untyped-def] #
 
 
 @njit(cache=True)
-def _leave(order, rank, held, first, replica):  # type: ignore[no-untyped-def] # numba infers from the call
+def leave(order, rank, held, first, replica):  # type: ignore[no-untyped-def] # numba infers from the call
     """One request fewer: to the front of its class, which then begins one place later."""
     count = held[replica]
     _swap(order, rank, replica, first[count])
@@ -74,7 +76,7 @@ def _leave(order, rank, held, first, replica):  # type: ignore[no-untyped-def] #
 
 
 @njit(cache=True)
-def _rank(order, rank, held, first, live):  # type: ignore[no-untyped-def] # numba infers from the call
+def rank_live(order, rank, held, first, live):  # type: ignore[no-untyped-def] # numba infers from the call
     """Order the live replicas by what they hold: a counting sort. ``first[q]`` is where class q begins."""
     first[:] = 0
     for replica in range(live):
@@ -90,7 +92,8 @@ def _rank(order, rank, held, first, live):  # type: ignore[no-untyped-def] # num
 
 
 @njit(cache=True)
-def _longer(values, fill):  # type: ignore[no-untyped-def] # numba infers from the call
+def longer(values, fill):  # type: ignore[no-untyped-def] # numba infers from the call
+    """Twice as long, the new half filled."""
     doubled = np.full(2 * values.size, fill, dtype=values.dtype)
     doubled[: values.size] = values
     return doubled
@@ -128,7 +131,7 @@ def replay_least_loaded(arrival_s, service_s, patience_s, draws, steps_s, replic
                 known += 1
             identity[replicas[step] :] = -1
             live = replicas[step]
-            _rank(order, rank, held, first, live)
+            rank_live(order, rank, held, first, live)
             step += 1
         if live == 0:
             settle(i, arrival, np.inf, patience_s, wait_s, outcome)
@@ -148,11 +151,11 @@ def replay_least_loaded(arrival_s, service_s, patience_s, draws, steps_s, replic
         if gone == ready:
             continue
         if held[chosen] + 3 > first.size:
-            first = _longer(first, live)
+            first = longer(first, live)
         if due == times.size:
-            times, owners = _longer(times, 0.0), _longer(owners, 0)
-        _enter(order, rank, held, first, chosen)
-        _push(times, owners, due, gone, identity[chosen])
+            times, owners = longer(times, 0.0), longer(owners, 0)
+        enter(order, rank, held, first, chosen)
+        push_departure(times, owners, due, gone, identity[chosen])
         due += 1
 
 
@@ -163,7 +166,7 @@ def _depart(times, owners, due, until, homes, identity, order, rank, held, first
         owner = owners[0]
         home = homes[owner]
         if identity[home] == owner:
-            _leave(order, rank, held, first, home)
+            leave(order, rank, held, first, home)
         due -= 1
-        _replace_first(times, owners, due, times[due], owners[due])
+        replace_first(times, owners, due, times[due], owners[due])
     return due
