@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 import gzip
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -25,10 +25,8 @@ from ebbtide.fleet.horizon import WEEK, DayPattern, windows_of
 from ebbtide.fleet.workload import Balancing, DemandRef, Service, Target, TargetKind, Workload
 from ebbtide.forecast.margin import Tuning, tune_margins
 from ebbtide.forecast.measured import arrival_scv
-from ebbtide.forecast.scenarios import past_scenarios
+from ebbtide.forecast.needs import Past
 from ebbtide.forecast.seasonal import Margin, window_demand
-from ebbtide.forecast.trials import LEAST_DAYS_BEFORE, Past
-from ebbtide.queueing.curves import StationShape, required_replicas
 from ebbtide.simulate.arrivals import Requests, request_arrivals_s, service_times_s
 from ebbtide.simulate.fcfs import Capacity, replay
 
@@ -39,7 +37,7 @@ ERLANGS, SERVICE_TIME_S = 60.0, 10.0
 TARGET = Target(kind=TargetKind.WAIT, bound_s=5.0, percentile=0.95)
 ZONE = "UTC"  # hours of the trace are the data's own; its zone and dates are not published
 WINDOW_H, INTERVALS_A_WINDOW, WINDOWS = 2, 12, 12
-CONFIDENCE = 1.0  # the worst past day: thirteen days support no more than 13/14
+CONFIDENCE = 0.95  # the Fleet's default: of fewer than twenty past days the worst counts
 AT_MOST = 100_000
 TESTED = range(7, 14)
 STATIC, EBBTIDE = "static peak", "ebbtide"
@@ -118,41 +116,21 @@ def planned(key: str, series: Series, margin: Margin) -> NDArray[np.int64]:
     return np.maximum(required_of(workload_of(key), samples_of(demand), AT_MOST, CONFIDENCE)[0], 1)
 
 
-def needs_by_day(series: Series) -> NDArray[np.int64]:
+def needs_by_day(key: str, series: Series) -> NDArray[np.int64]:
     """Replicas that every past window needed, exactly at target; −1 where less than half was observed."""
+    past = Past(workload=workload_of(key), series=series)
+    scenarios = past.scenarios(HOURS, ZONE)
+    day = [found.interval[found.offsets[:-1]] // (WINDOWS * INTERVALS_A_WINDOW) for found in scenarios]
+    window = np.repeat(np.arange(WINDOWS), [found.days for found in scenarios])
     needs = np.full((len(series.seen) // (WINDOWS * INTERVALS_A_WINDOW), WINDOWS), -1, dtype=np.int64)
-    scv = arrival_scv(series)
-    for index, window in enumerate(HOURS):
-        past = past_scenarios(series, window, time_zone=ZONE)
-        day = past.interval[past.offsets[:-1]] // (WINDOWS * INTERVALS_A_WINDOW)
-        needs[day, index] = required_replicas(
-            StationShape(slots=1, balancing=Balancing.POOLED, patience_s=np.inf),
-            TARGET,
-            rates_rps=past.rates_rps,
-            scv=scv[past.interval],
-            service_time_s=np.full(past.days, SERVICE_TIME_S),
-            service_scv=np.ones(past.days),
-            offsets=past.offsets,
-            at_most=AT_MOST,
-        )
+    needs[np.concatenate(day), window] = past.batch(scenarios).needs(past.workload)
     return needs
 
 
-def static_past_share(known: Iterable[Series]) -> float:
-    """The share of past windows that a static peak, set on the days before, would have held: planning's trials."""
-    held = trials = 0
-    for series in known:
-        needs = needs_by_day(series)
-        for day in range(LEAST_DAYS_BEFORE, len(needs)):
-            seen = needs[day] >= 0
-            held += int((needs[:day].max() >= needs[day])[seen].sum())
-            trials += int(seen.sum())
-    return held / trials
-
-
-def tune(known: dict[str, Series], wished_share: float) -> Tuning:
+def tune(known: dict[str, Series], wished: float | None = None) -> Tuning:
+    """As ``allocate`` does; ``wished`` is for the rules that the product's is compared with."""
     pasts = [Past(workload=workload_of(key), series=series) for key, series in known.items()]
-    return tune_margins(pasts, HOURS, time_zone=ZONE, confidence=CONFIDENCE, wished_share=wished_share)
+    return tune_margins(pasts, HOURS, time_zone=ZONE, confidence=CONFIDENCE, wished=wished)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,24 +203,23 @@ class Study:
         self.series = series
         self.tested = tested
         self.known = {day: {key: before(one, day) for key, one in series.items()} for day in tested}
-        self.static_share = {day: static_past_share(self.known[day].values()) for day in tested}
         self.tunings: dict[str, dict[int, Tuning]] = {}
 
     def static(self) -> dict[str, Plan]:
         """All day the servers of the workload's own worst past window, sized exactly at target."""
-        return self._by_day(lambda day, key: np.full(WINDOWS, needs_by_day(self.known[day][key]).max()))
+        return self._by_day(lambda day, key: np.full(WINDOWS, needs_by_day(key, self.known[day][key]).max()))
 
     def fixed(self, margin: Margin) -> dict[str, Plan]:
         return self._by_day(lambda day, key: planned(key, self.known[day][key], margin))
 
-    def tuned(self, name: str, wished: dict[int, float]) -> dict[str, Plan]:
-        """Margins tuned on the days before, to hold the wished share of their trials."""
-        self.tunings[name] = {day: tune(self.known[day], wished[day]) for day in self.tested}
+    def tuned(self, name: str, wished: dict[int, float] | None = None) -> dict[str, Plan]:
+        """Margins tuned on the days before, by the product's rule or to hold the wished share of their trials."""
+        self.tunings[name] = {day: tune(self.known[day], wished and wished[day]) for day in self.tested}
         return self._by_day(lambda day, key: planned(key, self.known[day][key], self.tunings[name][day].margins[key]))
 
     def hindsight(self, instead: dict[str, Plan]) -> dict[str, Plan]:
         """The tested day's true rates, sized exactly at target; ``instead`` where less than half was observed."""
-        needs = {key: needs_by_day(one)[self.tested.start : self.tested.stop] for key, one in self.series.items()}
+        needs = {key: needs_by_day(key, one)[self.tested.start : self.tested.stop] for key, one in self.series.items()}
         return {key: np.where(need < 0, instead[key], np.maximum(need, 1)) for key, need in needs.items()}
 
     def simulate(self, rules: dict[str, dict[str, Plan]], *, seed: int, as_published: bool = False) -> list[Policy]:

@@ -29,7 +29,9 @@ def planned(*seen: DaysSeen) -> Planned:
             research=Research(),
         ),
         demand=Demand(traces={}, series={}, records=()),
-        tuning=Tuning(margins={}, trials=0, held_share=0.0, held_shares={}, assumed=True),
+        tuning=Tuning(
+            margins={}, trials=0, wished_share=0.0, static_share=0.0, held_share=0.0, held_shares={}, assumed=True
+        ),
         days_seen=list(seen),
     )
 

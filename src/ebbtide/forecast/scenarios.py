@@ -12,6 +12,7 @@ from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
+from whenever import Date
 
 from ebbtide.errors import InputError, Place
 from ebbtide.fleet.demand import Floats, Series
@@ -27,15 +28,22 @@ class Scenarios:
     """Past demand of a window: scenario ``g`` is past day ``day[g]`` seen through the window shifted by ``shift_s[g]``.
 
     Its observed intervals are ``interval[offsets[g]:offsets[g+1]]``, with ``rates_rps`` at the same places. The
-    window's own scenarios (shift 0) come first, one for each of the ``days``, oldest first.
+    window's own scenarios (shift 0) come first, one for each of the ``days``, oldest first; day ``d`` began on
+    ``dates[d]``.
     """
 
     days: int
+    dates: tuple[Date, ...]
     day: Ints
     shift_s: Ints
     offsets: Ints
     interval: Ints
     rates_rps: Floats
+
+    @property
+    def mean_rps(self) -> Floats:
+        """Mean rate of every scenario."""
+        return np.add.reduceat(self.rates_rps, self.offsets[:-1]) / np.diff(self.offsets)
 
 
 def past_scenarios(
@@ -58,6 +66,7 @@ def past_scenarios(
     rates_rps = series.rate_rps[found.interval]
     return Scenarios(
         days=found.days,
+        dates=found.dates,
         day=found.day,
         shift_s=found.shift_s,
         offsets=found.offsets,
@@ -88,6 +97,7 @@ class _Layout:
     """``Scenarios`` without rates, and the demand factor in force in every one of its intervals."""
 
     days: int
+    dates: tuple[Date, ...]
     day: Ints
     shift_s: Ints
     offsets: Ints
@@ -114,6 +124,7 @@ def _layout(
     factor = np.array([factor_on(date, exceptions, workload) for date in past.dates], dtype=np.float64)
     found = _Layout(
         days=len(own.instance),
+        dates=tuple(past.dates[which] for which in own.instance.tolist()),
         day=np.searchsorted(own.instance, instance),
         shift_s=np.repeat(np.array(shifts_s, dtype=np.int64), [len(part.instance) for part in parts]),
         offsets=np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]),

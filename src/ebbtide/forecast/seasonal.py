@@ -7,9 +7,12 @@ choice of the margin (``forecast.margin``), sizing.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
-from ebbtide.fleet.demand import Series
+import numpy as np
+
+from ebbtide.fleet.demand import Floats, Series
 from ebbtide.fleet.horizon import DatedException, Window
 from ebbtide.fleet.planned import WindowDemand
 from ebbtide.forecast.measured import arrival_scv, mean_service_time_s, measured_service_scv
@@ -24,11 +27,12 @@ class Margin:
 
     The same day's windows that begin up to ``neighbour_s`` earlier or later, in steps of half an hour, are scenarios
     beside the window itself: a wave that comes early or late is caught. Every scenario's rates are multiplied by
-    ``factor``.
+    ``factor``, in a busy window by less: the mean rate of its busiest scenario is not lifted above ``ceiling_rps``.
     """
 
     neighbour_s: int = 0
     factor: float = 1.0
+    ceiling_rps: float = math.inf
 
     @property
     def shifts_s(self) -> tuple[int, ...]:
@@ -43,14 +47,36 @@ class Margin:
     def __str__(self) -> str:
         """For people.
 
-        >>> str(Margin(neighbour_s=3600, factor=1.15)), str(Margin())
-        ('±1h × 1.15', '× 1')
+        >>> str(Margin(neighbour_s=3600, factor=1.15)), str(Margin(factor=1.5, ceiling_rps=7.06)), str(Margin())
+        ('±1h × 1.15', '× 1.5 to 7.1 rps', '× 1')
         """
         around = f"±{self.neighbour_s / 3600:g}h " if self.neighbour_s else ""
-        return f"{around}× {self.factor:g}"
+        until = f" to {self.ceiling_rps:.1f} rps" if self.ceiling_rps < math.inf else ""
+        return f"{around}× {self.factor:g}{until}"
+
+    def factors(self, busiest_rps: Floats) -> Floats:
+        """What windows are multiplied by whose busiest scenario has that mean rate: never less than 1.
+
+        >>> Margin(factor=1.5, ceiling_rps=12.0).factors(np.array([0.0, 6.0, 10.0, 15.0])).tolist()
+        [1.5, 1.5, 1.2, 1.0]
+        """
+        return capped_factors(self.factor, self.ceiling_rps, busiest_rps)
 
 
 NO_MARGIN = Margin()
+
+
+def capped_factors(factor: float | Floats, ceiling_rps: float | Floats, busiest_rps: Floats) -> Floats:
+    """``Margin.factors`` of many margins; all broadcast.
+
+    >>> capped_factors(np.array([1.1, 2.0]), 12.0, np.array(10.0)).tolist()
+    [1.1, 1.2]
+    """
+    shape = np.broadcast_shapes(np.shape(ceiling_rps), np.shape(busiest_rps))
+    room = np.full(shape, math.inf)
+    with np.errstate(over="ignore"):  # a load at the end of the doubles has all the room there is
+        np.divide(ceiling_rps, busiest_rps, out=room, where=np.asarray(busiest_rps) > 0.0)
+    return np.asarray(np.minimum(factor, np.maximum(room, 1.0)))
 
 
 def window_demand(
@@ -96,7 +122,7 @@ def window_demand(
     return demand_of(
         series,
         past,
-        margin_factor=margin.factor,
+        margin=margin,
         demand_factor=demand_factor,
         service_time_s=service_time_s,
         service_scv=service_scv,
@@ -110,11 +136,12 @@ def demand_of(
     *,
     service_time_s: float | None,
     service_scv: float | None,
-    margin_factor: float = 1.0,
+    margin: Margin = NO_MARGIN,
     demand_factor: float = 1.0,
     workload: str = "",
 ) -> WindowDemand:
     """The scenarios as planned demand: with burstiness, service, and factors on the rates (§5.2)."""
+    margin_factor = float(margin.factors(past.mean_rps.max()))
     own = past.interval[: past.offsets[past.days]]
     scv = arrival_scv(series)
     return WindowDemand(

@@ -11,8 +11,8 @@ from ebbtide.fleet.fleet import Fleet
 from ebbtide.fleet.horizon import DAY_MINUTES, DatedException, DayPattern, Window, hours_label, windows_of
 from ebbtide.fleet.planned import WindowDemand
 from ebbtide.forecast.margin import Tuning, tune_margins
+from ebbtide.forecast.needs import Past
 from ebbtide.forecast.seasonal import window_demand
-from ebbtide.forecast.trials import Past
 from ebbtide.workflows.demand import Demand
 
 
