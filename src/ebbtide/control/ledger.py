@@ -101,17 +101,22 @@ def ledger(state: State, pool: Pool, at_s: float, limits: Limits) -> Ledger:
 def _there(surveys: dict[Side, Survey]) -> int:
     """Nodes that are ours, one machine once: under two names or on two sides it has one provider id."""
     total = sum(one.owned() for one in surveys.values())
-    # Only a node that joins, or one that is cordoned or broken while it goes, can be seen on both sides.
-    first, second = surveys[Side.PRODUCTION], surveys[Side.RESEARCH]
-    fresh = {node.provider_id for one in (first, second) for node in one.joining.values() if node.provider_id}
-    going = [
+    # A Node object that lingers after its machine has gone is cordoned or broken; of those there are few.
+    lingering = [
         node.provider_id
-        for one in (first, second)
+        for one in surveys.values()
         for kind in (one.cordoned, one.faulty)
         for node in kind.values()
-        if node.provider_id in fresh
+        if node.provider_id
     ]
-    return total - len(going)
+    if not lingering:
+        return total
+    again = set(lingering)
+    alive: set[str] = set()
+    for one in surveys.values():
+        for kind in (one.joining, one.whole):
+            alive |= again.intersection(node.provider_id for node in kind.values())
+    return total - sum(provider_id in alive for provider_id in lingering)
 
 
 def _travelling(moves: tuple[Move, ...], surveys: dict[Side, Survey]) -> int:

@@ -1,0 +1,66 @@
+"""Modes, pause, and whose schedule it is (§6.9, §3)."""
+
+from __future__ import annotations
+
+from ebbtide.control.actions import Record
+from ebbtide.control.loop import tick
+from ebbtide.control.state import Mode
+from ebbtide.control.world import Result
+
+NIGHT = {"chat": 37, "agents": 3}
+
+
+class Recording:
+    def __init__(self, state, refuse: type | None = None) -> None:
+        self.state, self.refuse, self.done = state, refuse, []
+
+    def observe(self, at_s, /):
+        return self.state
+
+    def apply(self, action, at_s, /):
+        self.done.append(action)
+        return Result.CONFLICT if self.refuse is not None and isinstance(action, self.refuse) else Result.DONE
+
+
+def test_shadow_is_the_default_it_decides_all_and_does_nothing(scene):
+    at_s = scene.at("02:00")
+    state = scene.state(at_s, replicas=NIGHT)
+    assert state.mode is Mode.SHADOW
+    world = Recording(state)
+    done = tick(world, scene.fleet, scene.schedule, at_s)
+    assert (world.done, done.results) == ([], ())
+    assert done.decision == scene.decide(scene.state(at_s, replicas=NIGHT, mode=Mode.ACTIVE), at_s)
+    assert len(done.decision.actions) > 6
+
+
+def test_active_does_all_in_order_the_record_first(scene):
+    at_s = scene.at("02:00")
+    world = Recording(scene.state(at_s, replicas=NIGHT, mode=Mode.ACTIVE))
+    done = tick(world, scene.fleet, scene.schedule, at_s)
+    assert tuple(world.done) == done.decision.actions
+    assert isinstance(world.done[0], Record)
+
+
+def test_where_the_record_is_refused_nothing_else_is_done(scene):
+    at_s = scene.at("02:00")
+    world = Recording(scene.state(at_s, replicas=NIGHT, mode=Mode.ACTIVE), refuse=Record)
+    done = tick(world, scene.fleet, scene.schedule, at_s)
+    assert [type(one) for one in world.done] == [Record]
+    assert [result for _, result in done.results] == [Result.CONFLICT]
+
+
+def test_another_action_that_fails_stands_alone(scene):
+    at_s = scene.at("02:00")
+    state = scene.state(at_s, replicas=NIGHT, mode=Mode.ACTIVE)
+    kind = type(scene.decide(state, at_s).actions[1])
+    world = Recording(state, refuse=kind)
+    done = tick(world, scene.fleet, scene.schedule, at_s)
+    assert len(done.results) == len(done.decision.actions)
+
+
+def test_paused_nothing_is_done_and_that_is_said(scene):
+    at_s = scene.at("02:00")
+    decision = scene.decide(scene.state(at_s, replicas=NIGHT, paused=True), at_s)
+    assert (decision.actions, decision.phase) == ((), "Paused")
+    assert [one.why.rule for one in decision.withheld] == ["§6.9"]
+    assert decision.next_look_s > at_s
