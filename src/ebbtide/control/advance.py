@@ -133,6 +133,9 @@ def _remove(draft: Draft, book: Ledger, move: Move) -> None:
         if book.usable[Side.PRODUCTION] < book.pool.min_production_nodes:
             turn_back(draft, move, "6.6", "production would be below its minimum")
             return
+    elif production_to_be(draft, book) > draft.wants.pools[book.pool.name].soon:
+        turn_back(draft, move, "6.5", "production no longer wants it")
+        return
     to_stage(draft, move, Stage.REMOVING)
 
 

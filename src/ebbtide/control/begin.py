@@ -27,7 +27,8 @@ def begin_moves(draft: Draft, book: Ledger) -> None:
             _reclaim(draft, book, want, missing)
     elif want.nodes < there:
         spare = there - want.nodes
-        spare -= _give_up(draft, book, Direction.RECLAIM, spare, "production no longer wants it")
+        unwanted = max(there - want.soon, 0)
+        spare -= _give_up(draft, book, Direction.RECLAIM, unwanted, "production no longer wants it")
         if spare > 0:
             _yield(draft, book, want, spare)
 
