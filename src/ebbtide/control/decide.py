@@ -18,6 +18,7 @@ from ebbtide.control.draft import Draft, draft_of, why
 from ebbtide.control.ledger import Ledger, ledger
 from ebbtide.control.limits import Limits
 from ebbtide.control.memory import Direction, Stage
+from ebbtide.control.motion import mark_late
 from ebbtide.control.plan import plan_of
 from ebbtide.control.provider import ask_provider
 from ebbtide.control.quota import activate_gone, set_quota
@@ -66,6 +67,7 @@ def _say(draft: Draft) -> None:
 def _decide_pool(draft: Draft, pool: Pool) -> None:
     book = _book(draft, pool)
     _count_ticks(draft, book)
+    mark_late(draft, pool.name)
     match_arrivals(draft, book)
     for move in list(draft.moves.values()):
         if move.pool == pool.name:

@@ -45,7 +45,9 @@ class Move:
     ``id`` is written before the first act and names the move for good. ``node`` is the name it leaves under,
     ``arrived`` the one under which it came ("" until then; the cloud may give another machine). ``batch``: how many
     moves were begun together. ``due_s``: the window start that a reclaim is for (§6.5), or the start of a yield.
-    ``asked_s``: when the world was last asked for the step it stands at. ``reason``: what it was begun for, in words.
+    ``late``: a step took too long once; from then on the node counts as broken, not as being in motion, until it is
+    usable after all. ``asked_s``: when the world was last asked for the step it stands at. ``reason``: what it was
+    begun for, in words.
     """
 
     id: str
@@ -59,6 +61,7 @@ class Move:
     batch: int = 1
     token: str = ""
     arrived: str = ""
+    late: bool = False
     asked_s: float = float("-inf")
     reason: str = ""
 

@@ -32,14 +32,16 @@ def late_at_s(draft: Draft, move: Move) -> float:
     return move.since_s + draft.limits.late_factor * p90_s(draft, pool, move.direction, move.batch)
 
 
-def is_late(draft: Draft, move: Move) -> bool:
-    """A late move stalls: its node is owned and unusable, and no longer counts as being in motion."""
-    return move.stage in AWAY and draft.at_s >= late_at_s(draft, move)
+def mark_late(draft: Draft, pool: str) -> None:
+    """A move that stalls is late, and stays so: were it to count again, more than may would be in motion."""
+    for move in list(draft.moves.values()):
+        if move.pool == pool and move.stage in AWAY and not move.late and draft.at_s >= late_at_s(draft, move):
+            draft.moves[move.id] = replace(move, late=True)
 
 
 def in_motion(draft: Draft, pool: str) -> int:
     """Moves of a pool that count against moves at once."""
-    return sum(move.pool == pool and not is_late(draft, move) for move in draft.moves.values())
+    return sum(move.pool == pool and not move.late for move in draft.moves.values())
 
 
 def inbound(draft: Draft, pool: str, side: Side) -> int:
@@ -48,7 +50,7 @@ def inbound(draft: Draft, pool: str, side: Side) -> int:
         move.pool == pool
         and source_of(move.direction) is not side
         and move.stage is not Stage.RETURNING
-        and not is_late(draft, move)
+        and not move.late
         for move in draft.moves.values()
     )
 
