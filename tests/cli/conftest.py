@@ -42,8 +42,9 @@ Command = Callable[..., Told]
 
 
 @pytest.fixture
-def ebbtide(capsys: pytest.CaptureFixture[str]) -> Command:
-    """Runs one command line."""
+def ebbtide(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
+    """Runs one command line, in 80 columns wherever the tests run."""
+    monkeypatch.setenv("COLUMNS", "80")
 
     def call(*arguments: object) -> Told:
         words = [str(word) for word in arguments]

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-WIDTH = 80
+WIDTH = 80  # wider, a line of a table is hard to follow with the eye
+NARROWEST = 60  # narrower, single columns of figures would no longer stand beside their labels
 _NAME_WIDTH = 30
+
+
+def terminal_width() -> int:
+    """Columns to write in: those of the terminal (``COLUMNS`` wins), between 60 and 80; 80 where there is none."""
+    return min(max(shutil.get_terminal_size((WIDTH, 24)).columns, NARROWEST), WIDTH)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +65,22 @@ def elided(names: Sequence[str], width: int = _NAME_WIDTH) -> tuple[str, ...]:
     tail = (width - 1) // 2
     cut = [name if len(name) <= width else name[: width - 1 - tail] + "…" + name[-tail:] for name in names]
     return tuple(cut) if len(set(cut)) == len(set(names)) else tuple(names)
+
+
+def filled(text: str, width: int = WIDTH) -> list[str]:
+    """The text in lines of at most ``width``, broken at spaces, later lines indented by two; a long word is left whole.
+
+    >>> filled("one two three", 8)
+    ['one two', '  three']
+    """
+    lines = [""]
+    for word in re.split(" (?!%)", text):  # "35 %" stays together
+        joined = f"{lines[-1]} {word}" if lines[-1].strip() else lines[-1] + word
+        if len(joined) <= width or not lines[-1].strip():
+            lines[-1] = joined
+        else:
+            lines.append(f"  {word}")
+    return lines
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from ebbtide.cli.answers import Exit, finish, open_streams, put, put_json, say
+from ebbtide.cli.columns import terminal_width
 from ebbtide.cli.kernel_cache import ensure_kernel_cache
 from ebbtide.cli.options import errors_by_option
 from ebbtide.cli.progress import Talk
@@ -83,7 +84,7 @@ def allocate(
         from ebbtide.cli.json_allocate import fewest_json
         from ebbtide.cli.render_least import least_text
 
-        put_json(fewest_json(fewest)) if json else put(least_text(fewest))
+        put_json(fewest_json(fewest)) if json else put(least_text(fewest, width=terminal_width()))
         return Exit.INFEASIBLE if any(pool.unreachable for pool in fewest.pools) else Exit.DONE
     if json:
         from ebbtide.cli.json_allocate import allocated_json
@@ -94,7 +95,7 @@ def allocate(
 
         for line in (*done.talk, *done.explanation.warnings):
             say(line)
-        put(render_allocate(done.schedule, done.explanation, done.fleet, colour=_colour()))
+        put(render_allocate(done.schedule, done.explanation, done.fleet, colour=_colour(), width=terminal_width()))
         say("wrote " + ", ".join(str(path) for path in done.written))
     return Exit.INFEASIBLE if done.explanation.shortages else Exit.DONE
 
@@ -128,7 +129,7 @@ def size(
             scv_service=scv_service,
             patience_s=patience_s,
         )
-    put_json(size_json(found)) if json else put(size_text(found))
+    put_json(size_json(found)) if json else put(size_text(found, width=terminal_width()))
     return Exit.DONE
 
 
@@ -144,7 +145,7 @@ def explain(
     from ebbtide.workflows.explain import explain as workflow
 
     answers = workflow(schedule, window=window, workload=workload)
-    put_json(answers.as_json()) if json else put(explain_text(answers))
+    put_json(answers.as_json()) if json else put(explain_text(answers, width=terminal_width()))
     return Exit.DONE
 
 
@@ -160,7 +161,7 @@ def diff(
     from ebbtide.workflows.diff import diff as workflow
 
     changes = workflow(old, new)
-    put_json(changes.as_json()) if json else put(diff_text(changes))
+    put_json(changes.as_json()) if json else put(diff_text(changes, width=terminal_width()))
     return Exit.CHECK_SAID_NO if exit_code and changes.differ else Exit.DONE
 
 

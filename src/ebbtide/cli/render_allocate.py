@@ -5,15 +5,14 @@ Windows are rows while the table fits; with more workloads or pools than fit, th
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ebbtide.adapters.report.figures import minutes, percent_pair, small_percent, static_nodes, target_share, whole
-from ebbtide.cli.columns import WIDTH, Column, Paint, elided, lines_of, total_width
+from ebbtide.cli.columns import WIDTH, Column, Paint, elided, filled, lines_of, total_width
 from ebbtide.fleet.fleet import Fleet
 from ebbtide.fleet.horizon import Window, clock, hours_label
-from ebbtide.fleet.schedule import Bound, Explanation, Schedule, Shortage
+from ebbtide.fleet.schedule import Explanation, Schedule, Shortage
 from ebbtide.fleet.workload import TargetKind
 
 _LABEL_GAP = 2
@@ -28,6 +27,7 @@ class _Plan:
     explanation: Explanation
     fleet: Fleet
     paint: Paint
+    width: int
 
     @property
     def several_pools(self) -> bool:
@@ -40,14 +40,16 @@ class _Plan:
         return max(named, key=lambda pair: pair[1]) if named else ("-", 0.0)
 
 
-def render_allocate(schedule: Schedule, explanation: Explanation, fleet: Fleet, *, colour: bool = False) -> str:
+def render_allocate(
+    schedule: Schedule, explanation: Explanation, fleet: Fleet, *, colour: bool = False, width: int = WIDTH
+) -> str:
     """The table of windows, its legend, the day's GPU-hours, the gap to the bound, shortages; ends with a newline.
 
-    At most 80 columns wide, unless a single name is wider. ``colour`` adds ANSI styles, which take no columns.
+    At most ``width`` columns wide, unless a single name is wider. ``colour`` adds ANSI styles, which take no columns.
     """
-    plan = _Plan(schedule=schedule, explanation=explanation, fleet=fleet, paint=Paint(colour=colour))
+    plan = _Plan(schedule=schedule, explanation=explanation, fleet=fleet, paint=Paint(colour=colour), width=width)
     columns = _columns_by_window(plan)
-    table = _rows_by_window(plan, columns) if total_width(columns) <= WIDTH else _rows_by_workload(plan)
+    table = _rows_by_window(plan, columns) if total_width(columns) <= width else _rows_by_workload(plan)
     return "\n".join([*table, *_legend(plan), *_totals(plan), *_shortages(plan)]) + "\n"
 
 
@@ -144,7 +146,7 @@ def _blocks(plan: _Plan, group: list[int], label_width: int) -> Iterator[list[in
     width = label_width
     for index in group:
         more = 1 + _window_column(plan, index).width
-        if block and width + more > WIDTH:
+        if block and width + more > plan.width:
             yield block
             block, width = [], label_width
         block.append(index)
@@ -181,9 +183,9 @@ def _legend(plan: _Plan) -> list[str]:
     if not plan.several_pools:
         pool = pools[0]
         reserved = f"; reserved {whole(pool.reserved_nodes)}" if pool.reserved_nodes else ""
-        return _filled(f"{measure} PROD, EPH: nodes of {pool.name}{reserved}")
+        return filled(f"{measure} PROD, EPH: nodes of {pool.name}{reserved}", plan.width)
     reserved = ", ".join(f"{whole(pool.reserved_nodes)} of {pool.name}" for pool in pools if pool.reserved_nodes)
-    return _filled(f"{measure} PROD, EPH: nodes" + (f"; reserved {reserved}" if reserved else ""))
+    return filled(f"{measure} PROD, EPH: nodes" + (f"; reserved {reserved}" if reserved else ""), plan.width)
 
 
 def target_measure(fleet: Fleet) -> str:
@@ -201,22 +203,30 @@ def _totals(plan: _Plan) -> list[str]:
     hours, bound = plan.explanation.gpu_hours_per_day, plan.explanation.bound
     nodes = static_nodes(hours.static_nodes, hours.static_missing_nodes)
     return [
-        f"GPU-hours a day: production {whole(hours.production)}, moving {whole(hours.moving)}, "
-        f"research {whole(hours.research)}",
-        *_filled(f"freed against static peak ({nodes}): {whole(hours.freed)}; gap to bound {small_percent(bound.gap)}"),
-        *_price_of_few_windows(bound),
+        *filled(
+            f"GPU-hours a day: production {whole(hours.production)}, moving {whole(hours.moving)}, "
+            f"research {whole(hours.research)}",
+            plan.width,
+        ),
+        *filled(
+            f"freed against static peak ({nodes}): {whole(hours.freed)}; gap to bound {small_percent(bound.gap)}",
+            plan.width,
+        ),
+        *_price_of_few_windows(plan),
     ]
 
 
-def _price_of_few_windows(bound: Bound) -> Iterator[str]:
-    if bound.few_windows is not None:
-        yield f"few windows cost {small_percent(bound.few_windows)} more than windows on the finest grid"
+def _price_of_few_windows(plan: _Plan) -> list[str]:
+    price = plan.explanation.bound.few_windows
+    if price is None:
+        return []
+    return filled(f"few windows cost {small_percent(price)} more than windows on the finest grid", plan.width)
 
 
 def _shortages(plan: _Plan) -> Iterator[str]:
     windows = {window.name: window for window in plan.schedule.windows}
     for shortage in plan.explanation.shortages:
-        yield from map(plan.paint.alarm, _filled(_short_line(shortage, windows)))
+        yield from map(plan.paint.alarm, filled(_short_line(shortage, windows), plan.width))
 
 
 def _short_line(shortage: Shortage, windows: dict[str, Window]) -> str:
@@ -227,15 +237,3 @@ def _short_line(shortage: Shortage, windows: dict[str, Window]) -> str:
         gpus = "1 GPU" if shortage.missing_gpus == 1 else f"{whole(shortage.missing_gpus)} GPUs"
         needs = f" needs {gpus} more"
     return f"short: {shortage.workload} {where}{needs}; {got} within target, asked {asked}"
-
-
-def _filled(text: str) -> list[str]:
-    """The text in lines of at most 80 columns, broken at spaces, later lines indented by two."""
-    lines = [""]
-    for word in re.split(" (?!%)", text):
-        joined = f"{lines[-1]} {word}" if lines[-1].strip() else lines[-1] + word
-        if len(joined) <= WIDTH or not lines[-1].strip():
-            lines[-1] = joined
-        else:
-            lines.append(f"  {word}")
-    return lines

@@ -1,4 +1,4 @@
-"""The answer of ``ebbtide diff`` as text of at most 80 columns (longer only where a single name is)."""
+"""The answer of ``ebbtide diff`` as text of at most 80 columns, or fewer (longer only where a single name is)."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from ebbtide.workflows.changes import Changes, FieldChange, How, PoolChange, Ste
 _SIGNS = {How.CHANGED: "~", How.ADDED: "+", How.REMOVED: "-"}
 
 
-def diff_text(changes: Changes) -> str:
+def diff_text(changes: Changes, *, width: int = WIDTH) -> str:
     """A line for each field and window that changed (``~``), came (``+``) or went (``-``), and the totals."""
-    lines = [line for field in changes.fields for line in _field(field)]
-    lines += [line for window in changes.windows for line in _window(window)]
-    return "\n".join([*lines, *_totals(changes)]) + "\n"
+    lines = [line for field in changes.fields for line in _field(field, width)]
+    lines += [line for window in changes.windows for line in _window(window, width)]
+    return "\n".join([*lines, *_totals(changes, width)]) + "\n"
 
 
-def _field(change: FieldChange) -> list[str]:
+def _field(change: FieldChange, width: int) -> list[str]:
     before, after = (text if len(text) <= 40 else f"{text[:19]}…" for text in (change.before, change.after))
-    return _wrapped(f"~ {change.field} {before} -> {after}")
+    return _wrapped(f"~ {change.field} {before} -> {after}", width)
 
 
-def _window(change: WindowChange) -> list[str]:
+def _window(change: WindowChange, width: int) -> list[str]:
     workloads = [text for one in change.workloads if (text := _workload(one, change.how))]
     pools = [text for one in change.pools if (text := _pool(one, change.how))]
     said = "; ".join(part for part in (", ".join(workloads), "; ".join(pools)) if part)
-    return _wrapped(f"{_SIGNS[change.how]} {hours_label(change.window)}  {said}")
+    return _wrapped(f"{_SIGNS[change.how]} {hours_label(change.window)}  {said}", width)
 
 
 def _workload(change: WorkloadChange, how: How) -> str:
@@ -73,10 +73,10 @@ def _rate(value: float) -> str:
     return f"{value:,.3g}" if value < 1000 else f"{value:,.0f}"
 
 
-def _totals(changes: Changes) -> list[str]:
+def _totals(changes: Changes, width: int) -> list[str]:
     if not changes.differ:
         return ["no change"]
-    return _wrapped("; ".join(_sentences(changes.totals)), indent="  ")
+    return _wrapped("; ".join(_sentences(changes.totals)), width, indent="  ")
 
 
 def _sentences(totals: Totals) -> Iterator[str]:
@@ -98,5 +98,5 @@ def _many(count: int, what: str) -> str:
     return f"{count:,} {what}" + ("" if count == 1 else "s")
 
 
-def _wrapped(text: str, *, indent: str = "    ") -> list[str]:
-    return textwrap.wrap(text, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+def _wrapped(text: str, width: int, *, indent: str = "    ") -> list[str]:
+    return textwrap.wrap(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)

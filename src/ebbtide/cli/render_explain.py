@@ -28,21 +28,23 @@ _HELD = {
 }
 
 
-def explain_text(answers: Answers) -> str:
+def explain_text(answers: Answers, *, width: int = WIDTH) -> str:
     """A block for each answer: what was given, what the floor, the last one given and the first refused do, and what
     held the number."""
     blocks = [
-        "\n".join([*_head(answer), *_rows(answer), *_held_by(answer), *_edited(answer)]) for answer in answers.answers
+        "\n".join([*_head(answer, width), *_rows(answer, width), *_held_by(answer, width), *_edited(answer, width)])
+        for answer in answers.answers
     ]
     return "\n\n".join(blocks) + "\n"
 
 
-def _head(answer: Answer) -> list[str]:
+def _head(answer: Answer, width: int) -> list[str]:
     gpus = "" if answer.gpus is None else f", {_many(answer.gpus, 'GPU')}"
     target = "" if answer.target is None else f"; target {_target(answer.target)}"
     return _wrapped(
         f"{answer.workload} {hours_label(answer.window)}: {_many(answer.replicas, 'replica')}{gpus}, "
         f"for {_demand(answer)}{target}",
+        width,
         indent="  ",
     )
 
@@ -61,19 +63,19 @@ def _percentile(target: Target | None) -> str:
     return "wait" if target is None else f"P{target.percentile * 100:.6g}"
 
 
-def _rows(answer: Answer) -> list[str]:
+def _rows(answer: Answer, width: int) -> list[str]:
     """Aligned lines, narrower where they would not fit; a verdict that still passes the width gets its own line."""
     for gap in ("   ", "  "):
         lines = [(left, verdict) for left, verdict in _columns(answer, gap)]
-        if all(len(left) + len(gap) + len(verdict) <= WIDTH for left, verdict in lines):
+        if all(len(left) + len(gap) + len(verdict) <= width for left, verdict in lines):
             break
-    rows = [line for left, verdict in lines for line in _joined(left, verdict, gap)]
+    rows = [line for left, verdict in lines for line in _joined(left, verdict, gap, width)]
     return rows + (["  refused     none: this is the maximum"] if answer.reason.refused is None else [])
 
 
-def _joined(left: str, verdict: str, gap: str) -> list[str]:
+def _joined(left: str, verdict: str, gap: str, width: int) -> list[str]:
     line = f"{left}{gap}{verdict}".rstrip()
-    return [line] if len(line) <= WIDTH else [left, *_wrapped(f"    {verdict}", indent="    ")]
+    return [line] if len(line) <= width else [left, *_wrapped(f"    {verdict}", width, indent="    ")]
 
 
 def _columns(answer: Answer, gap: str) -> Iterator[tuple[str, str]]:
@@ -115,7 +117,7 @@ def _refused(answer: Answer) -> str:
     return f"{saves}, research: {_money(answer.reason.cost_usd_per_h)}"
 
 
-def _held_by(answer: Answer) -> list[str]:
+def _held_by(answer: Answer, width: int) -> list[str]:
     reason = answer.reason
     given, least = reason.given.replicas, reason.least_replicas
     if not given and not least and reason.bound != "shortage":
@@ -127,7 +129,7 @@ def _held_by(answer: Answer) -> list[str]:
         told.append(f"{least:,} would meet the target")
     if _is_worth_more(answer):
         told.append("one more would take another node")
-    return _wrapped(f"  held by     {'; '.join(told)}", indent=" " * 14)
+    return _wrapped(f"  held by     {'; '.join(told)}", width, indent=" " * 14)
 
 
 def _is_worth_more(answer: Answer) -> bool:
@@ -141,12 +143,14 @@ def _meets(meets: bool | None) -> str:
     return "" if meets is None else "meets the target" if meets else "misses the target"
 
 
-def _edited(answer: Answer) -> list[str]:
+def _edited(answer: Answer, width: int) -> list[str]:
     if not answer.edited:
         return []
     was = answer.reason.given.replicas
     return _wrapped(
-        f"  the schedule was edited: it was made with {_many(was, 'replica')}, which is what is explained", indent="  "
+        f"  the schedule was edited: it was made with {_many(was, 'replica')}, which is what is explained",
+        width,
+        indent="  ",
     )
 
 
@@ -181,5 +185,5 @@ def _many(count: int, what: str) -> str:
     return f"{count:,} {what}" + ("" if count == 1 else "s")
 
 
-def _wrapped(text: str, *, indent: str) -> list[str]:
-    return textwrap.wrap(text, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+def _wrapped(text: str, width: int, *, indent: str) -> list[str]:
+    return textwrap.wrap(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)

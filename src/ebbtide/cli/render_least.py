@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from ebbtide.cli.columns import WIDTH, filled
 from ebbtide.workflows.allocate import Fewest
 
 
-def least_text(fewest: Fewest) -> str:
+def least_text(fewest: Fewest, *, width: int = WIDTH) -> str:
     """A line a pool: the fewest nodes, and the window that asks for them; then what no number of nodes can meet."""
     lines = []
     for pool in fewest.pools:
@@ -16,4 +17,4 @@ def least_text(fewest: Fewest) -> str:
             f"{pool.reserved_nodes:,} reserved"
         )
         lines += [f"{pool.name}: {name} misses its targets with any replicas it may have" for name in pool.unreachable]
-    return "\n".join(lines)
+    return "\n".join(part for line in lines for part in filled(line, width))

@@ -5,20 +5,25 @@ from __future__ import annotations
 import math
 
 from ebbtide.adapters.report.figures import figure, whole
-from ebbtide.cli.columns import Column, lines_of
+from ebbtide.cli.columns import WIDTH, Column, lines_of, total_width
 from ebbtide.queueing.calculator import SizeAnswer
 
 
-def size_text(answer: SizeAnswer) -> str:
-    """One column of numbers, or three where the least servers were asked for: one fewer, the least, one more."""
+def size_text(answer: SizeAnswer, *, width: int = WIDTH) -> str:
+    """One column of numbers, or three where the least servers were asked for: one fewer, the least, one more.
+
+    Three that would pass the width stand below each other: figures are never cut.
+    """
     named = [("one fewer", answer.one_fewer), ("least", answer), ("one more", answer.one_more)]
     asked = answer.one_fewer is not None or answer.one_more is not None
     shown = [(name, each) for name, each in named if each is not None] if asked else [("", answer)]
     labels = tuple(label for label, _ in _lines(answer))
-    columns = [Column(heading="", cells=labels, gap=0, left=True)]
-    columns += [Column(heading=name, cells=tuple(text for _, text in _lines(each)), gap=2) for name, each in shown]
-    lines = lines_of(columns)
-    return "\n".join(lines if asked else lines[1:]) + "\n"
+    label = Column(heading="", cells=labels, gap=0, left=True)
+    columns = [Column(heading=name, cells=tuple(text for _, text in _lines(each)), gap=2) for name, each in shown]
+    fits = total_width([label, *columns]) <= width
+    tables = [[label, *columns]] if fits else [[label, column] for column in columns]
+    texts = ["\n".join(lines_of(table) if asked else lines_of(table)[1:]) for table in tables]
+    return "\n\n".join(texts) + "\n"
 
 
 def size_json(answer: SizeAnswer) -> dict[str, object]:
