@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebbtide.adapters.demand.grid import Grid
+from ebbtide.adapters.demand.subset_sums import subset_sums
 from ebbtide.fleet.demand import Floats
 
 # Two short series of small whole numbers add up to a third by chance; a day of hours does not.
@@ -22,15 +23,18 @@ def find_sums(grid: Grid) -> NDArray[np.bool_]:
 
     A series is a sum where it equals, within the rounding of its numbers, the sum of all smaller ones that are no sums
     themselves (of its group ``X/…``, or of the whole source; at least two of them above 0, over at least 24 intervals);
-    or where it is named ``total`` and is never below that sum. A source's only series is kept.
+    or the sum of some of the smaller ones (``subset_sums``); or where it is named ``total`` and is never below the sum
+    of its group. A source's only series is kept.
     """
     value = grid.value
     filled, finite = np.nan_to_num(value), np.isfinite(value)
     rounding = 0.5 * 10.0 ** -_decimals(value)
     means = filled.sum(axis=1) / np.maximum(finite.sum(axis=1), 1)
-    sums = np.zeros(len(grid.keys), dtype=np.bool_)
+    sums = _subsets(grid.keys, value, rounding)
     groups: dict[str | None, _Added] = {}
     for number in np.argsort(means, kind="stable").tolist():
+        if sums[number]:
+            continue
         around = [groups.setdefault(name, _Added(value.shape[1])) for name in (_group(grid.keys[number]), None)]
         if any(added.equals(filled[number], finite[number], rounding) for added in around):
             sums[number] = True
@@ -42,6 +46,20 @@ def find_sums(grid: Grid) -> NDArray[np.bool_]:
             own = [_group(other) == _group(key) for other in grid.keys] & ~sums
             own[number] = False
             sums[number] = _never_below(value[number], value[own], rounding)
+    return sums
+
+
+def _subsets(keys: tuple[str, ...], value: Floats, rounding: float) -> NDArray[np.bool_]:
+    """Sums of some of a group's series, and of some of all that are left: a group has fewer series to choose from."""
+    sums = np.zeros(len(keys), dtype=np.bool_)
+    by_group: dict[str, list[int]] = {}
+    for number, key in enumerate(keys):
+        by_group.setdefault(_group(key), []).append(number)
+    for members in by_group.values():
+        sums[members] = subset_sums(value[members], rounding)
+    if len(by_group) > 1:
+        left = np.flatnonzero(~sums)
+        sums[left] = subset_sums(value[left], rounding)
     return sums
 
 
