@@ -277,3 +277,42 @@ def test_the_calculator_speaks_of_options_and_to_scripts_of_arguments(
     assert not any(name in told.err for name in OPTIONS)
     error = json.loads(ebbtide("size", *words, "--json").out)["error"]
     assert error["field"] == option[2:].replace("-", "_")
+
+
+def test_an_output_that_is_a_link_to_itself_stays(ebbtide, fleet_file: Path) -> None:
+    loop = fleet_file.parent / "loop.yaml"
+    loop.symlink_to(loop)
+    told = ebbtide("init", fleet_file.parent / "rates.csv", "-o", loop)
+    assert (told.code, told.out) == (4, "")
+    assert "symbolic links" in told.err
+    assert loop.is_symlink()
+
+
+def test_a_name_of_the_users_commands_no_terminal(ebbtide, fleet_file: Path) -> None:
+    folder = fleet_file.parent / "a\x1b[2J"
+    folder.mkdir()
+    copy = folder / "fleet.yaml"
+    copy.write_bytes(fleet_file.read_bytes())
+    (folder / "rates.csv").write_bytes((fleet_file.parent / "rates.csv").read_bytes())
+    for words in (
+        ("validate", copy),
+        ("allocate", copy, "-o", folder),
+        ("init", folder / "rates.csv", "-o", folder / "new.yaml"),
+    ):
+        told = ebbtide(*words)
+        assert told.code == 0, told.err
+        assert "\x1b" not in told.out + told.err
+
+
+HOSTILE = [b"", b"\0" * 100, b"\xff\xfea\0", b"[" * 100_000, b"kind: Schedule\n" * 2, b"a: &a [*a]", b"x" * 5_000_000]
+
+
+@pytest.mark.parametrize("content", HOSTILE, ids=range(len(HOSTILE)))
+def test_no_command_falls_over_what_is_no_document(ebbtide, tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_bytes(content)
+    for words in (("validate", path), ("explain", path), ("diff", path, path), ("allocate", path, "-o", tmp_path)):
+        told = ebbtide(*words)
+        assert (told.code, told.out) == (2, ""), told.err
+        assert "Traceback" not in told.err
+    assert list(tmp_path.iterdir()) == [path]

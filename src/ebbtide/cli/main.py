@@ -16,6 +16,7 @@ from ebbtide.cli.columns import terminal_width
 from ebbtide.cli.kernel_cache import ensure_kernel_cache
 from ebbtide.cli.options import errors_by_option
 from ebbtide.cli.progress import Talk
+from ebbtide.errors import one_line
 
 app = typer.Typer(
     name="ebbtide",
@@ -96,7 +97,7 @@ def allocate(
         for line in (*done.talk, *done.explanation.warnings):
             say(line)
         put(render_allocate(done.schedule, done.explanation, done.fleet, colour=_colour(), width=terminal_width()))
-        say("wrote " + ", ".join(str(path) for path in done.written))
+        say("wrote " + ", ".join(one_line(str(path)) for path in done.written))
     return Exit.INFEASIBLE if done.explanation.shortages else Exit.DONE
 
 

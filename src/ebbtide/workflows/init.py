@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ebbtide.adapters.demand.source import DemandSource
-from ebbtide.errors import DemandError, InputError, Place
+from ebbtide.errors import DemandError, InputError, Place, one_line
 from ebbtide.fleet.demand import Trace
 from ebbtide.units import DAY_S, SECONDS_PER_HOUR
 
@@ -43,7 +43,7 @@ class Written:
         found = _many(self.services, "service") + (f", {_many(len(self.sums), 'sum')} left out" if self.sums else "")
         span = f"{_span(self.span_s)} every {_step(self.interval_s)}"
         lacks = "no zone, service times observed" if self.service_times else "no zone, no service times"
-        return f"{found}; {span}; {lacks}\nwrote {self.path}: fill in the {self.todo_lines} lines marked TODO"
+        return f"{found}; {span}; {lacks}\nwrote {one_line(self.path)}: fill in the {self.todo_lines} lines marked TODO"
 
     def as_json(self) -> dict[str, object]:
         """The answer for scripts."""

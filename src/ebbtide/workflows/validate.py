@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from ebbtide.errors import one_line
+
 _KIND = re.compile(rb"^[\"']?kind[\"']?[ \t]*:[ \t]*[\"']?Schedule\b", re.MULTILINE)
 
 
@@ -38,7 +40,7 @@ class Checked:
         counts = [_many(self.workloads, "workload"), _many(self.pools, "pool")]
         if self.windows is not None:
             counts.insert(0, _many(self.windows, "window"))
-        return f"{self.file}: a valid {self.kind}, {self.name}: {', '.join(counts)}\n{self.digest}"
+        return f"{one_line(self.file)}: a valid {self.kind}, {self.name}: {', '.join(counts)}\n{self.digest}"
 
 
 def validate(path: Path | str) -> Checked:

@@ -7,6 +7,7 @@ outputs. What doesn't: what stands in a file.
 from __future__ import annotations
 
 import contextlib
+import errno
 import gzip
 import os
 import stat
@@ -147,6 +148,8 @@ def _stage(output: Output) -> _Staged:
         target = Path(os.path.realpath(output.path))
         if target.is_dir():
             raise IsADirectoryError(str(target))
+        if target.is_symlink():  # all links were followed: this one leads to itself
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
         sweep(target)
         fresh = new_file(target)
         try:
