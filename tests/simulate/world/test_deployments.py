@@ -58,6 +58,7 @@ def test_a_replica_wider_than_a_node_takes_whole_nodes(hands):
 def test_ended_pods_finish_their_requests_before_their_gpus_are_free(hands):
     hand = hands(production_nodes=1, replicas=4)
     scale(hand, 1)
+    hand.wait(0.1)
     (node,) = hand.nodes(Side.PRODUCTION).values()
     assert (hand.replicas().ready, sum(hand.replicas().on.values()), node.pods) == (1, 1, 4)
     hand.wait(120.0)

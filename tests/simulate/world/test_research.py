@@ -79,6 +79,20 @@ def test_quota_is_free_before_the_pods_are_gone_and_the_next_job_waits_for_the_n
     assert hand.work()[waiting[0].name].nodes == ("h100-r12",)
 
 
+def test_work_that_waits_for_a_node_stays_pending_when_that_is_cordoned(hands):
+    hand = hands(production_nodes=9, load=replace(STEADY, saves_on_signal=1.0))
+    hand.wait(1.0)
+    (first,) = hand.work()
+    hand.do(act.Park, work=first)
+    hand.wait(0.0)
+    hand.do(act.Cordon, side=Side.RESEARCH, node="h100-r12")
+    hand.wait(HOUR_S)
+    assert [(one.has_quota, one.nodes) for one in hand.work().values() if one.name != first] == [(True, ())]
+    hand.do(act.Uncordon, side=Side.RESEARCH, node="h100-r12")
+    hand.wait(1.0)
+    assert hand.node(Side.RESEARCH, "h100-r12").pods == 1
+
+
 def test_reactivated_work_goes_back_onto_an_uncordoned_node_and_not_onto_a_cordoned_one(hands):
     for cordoned in (False, True):
         hand = hands(production_nodes=9, load=replace(STEADY, backlog=1))

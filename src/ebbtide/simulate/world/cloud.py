@@ -276,9 +276,19 @@ class Cloud:
                     self._line.after(self._dice.between(self._pace.removal_s), self._gone, pool, host)
         for machine in [one for one in self.machines if one.extra and one.place is not None]:
             self.take_back(machine)
+        self._square_up()
         for order in list(self.orders):
             self._line.after(self._dice.between(self._pace.delivery_s), self._deliver, order)
         self._restock()
+
+    def _square_up(self) -> None:
+        """Somebody lowers a size that asks for more machines than there are: what was taken back is owed no more."""
+        asked = sum(pool.size for pool in self.sides.values())
+        there = sum((one.place is not None or one.host is not None) and not one.recalled for one in self.machines)
+        for order in list(self.orders)[: max(asked - there, 0)]:
+            del self.orders[order]
+            order.pool.resize(order.pool.size - 1)
+            self._tally.did("alice", "lowered a size that nothing can fill", order.pool.name, self._line.now_s)
 
     def lend(self, side: Side) -> Machine:
         """A strange machine joins a side by hand: no tenure, not of the pool's size."""

@@ -236,8 +236,6 @@ class Queue:
 
     def activate(self, job: Job) -> None:
         """``spec.active=true``: it requeues, and goes back where quota and an uncordoned node are (fact 4)."""
-        if job.active:
-            return
         job.active, job.parked_by_us = True, False
         if job.stage is Stage.PARKED:
             self.submit(job)
