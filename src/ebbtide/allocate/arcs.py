@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from ebbtide.fleet.demand import Floats
@@ -66,29 +67,33 @@ def least_missed(rows: Ints, arcs: DayArcs) -> tuple[tuple[float, ...], NDArray[
     return tuple(least), allowed
 
 
-def _least_to_end(cost: Floats) -> Floats:
+@njit(cache=True)
+def _least_to_end(cost):  # type: ignore[no-untyped-def]  # numba infers types
     """[used, at]: the least from a boundary to the day's end, that many windows being used."""
     at_most, base = cost.shape[:2]
     to_end = np.full((at_most + 1, base + 1), np.inf)
     to_end[:, base] = 0.0
     for used in range(at_most - 1, -1, -1):
         for at in range(base):
-            to_end[used, at] = np.min(cost[used, at, 1 : base - at + 1] + to_end[used + 1, at + 1 :])
+            for length in range(1, base - at + 1):
+                to_end[used, at] = min(to_end[used, at], cost[used, at, length] + to_end[used + 1, at + length])
     return to_end
 
 
-def _within(cost: Floats, to_end: Floats, limit: float) -> NDArray[np.bool_]:
+@njit(cache=True)
+def _within(cost, to_end, limit):  # type: ignore[no-untyped-def]  # numba infers types
     """[used, at, length]: the arcs on a way of at most ``limit``."""
     at_most, base = cost.shape[:2]
     so_far = np.full((at_most + 1, base + 1), np.inf)
     so_far[0, 0] = 0.0
     allowed = np.zeros(cost.shape, dtype=np.bool_)
     for used in range(at_most):
-        for at in np.flatnonzero(np.isfinite(so_far[used, :base])).tolist():
-            through = so_far[used, at] + cost[used, at, 1 : base - at + 1]
-            good = through + to_end[used + 1, at + 1 :] <= limit
-            allowed[used, at, 1 : base - at + 1] = good
-            so_far[used + 1, at + 1 :] = np.where(
-                good, np.minimum(so_far[used + 1, at + 1 :], through), so_far[used + 1, at + 1 :]
-            )
+        for at in range(base):
+            if so_far[used, at] == np.inf:
+                continue
+            for length in range(1, base - at + 1):
+                through = so_far[used, at] + cost[used, at, length]
+                if through + to_end[used + 1, at + length] <= limit:
+                    allowed[used, at, length] = True
+                    so_far[used + 1, at + length] = min(so_far[used + 1, at + length], through)
     return allowed

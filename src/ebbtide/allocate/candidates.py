@@ -11,6 +11,9 @@ from whenever import Time
 from ebbtide.fleet.horizon import DAY_MINUTES, DayPattern, Window, clock, minute_of
 from ebbtide.fleet.planned import Ints
 
+# Windows of so many minutes and more begin and end on a grid of so many; never finer than the base intervals.
+_GRIDS = ((480, 60), (180, 30), (0, 15))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PatternGrid:
@@ -85,7 +88,7 @@ def _chosen(pattern: DayPattern, first: int, *, cyclic: bool) -> PatternGrid:
         for length in range(1, base + 1):
             whole = length == base and start == 0
             fits = whole or (length < base if cyclic else start + length <= base)
-            if fits and (length >= shortest or length == 1):
+            if fits and (length == 1 or (length >= shortest and _on_its_grid(start, length, step))):
                 if length >= shortest:
                     rows[start, length] = len(windows)
                 if length == 1:
@@ -99,6 +102,20 @@ def _chosen(pattern: DayPattern, first: int, *, cyclic: bool) -> PatternGrid:
         finest=tuple(finest),
         at_most=min(choose.at_most, base // shortest),
     )
+
+
+def _on_its_grid(start: int, length: int, step_minutes: int) -> bool:
+    """True where a window of that length may begin and end there: within a twelfth of its length is near enough.
+
+    On a grid of quarters of an hour this leaves a fifth of the windows: 3 hours and more keep to half hours, 8 hours
+    and more to hours. ``start`` and ``length`` are in base intervals.
+
+    >>> [_on_its_grid(1, length, 15) for length in (11, 12)], _on_its_grid(2, 14, 15), _on_its_grid(2, 32, 15)
+    ([True, False], True, False)
+    """
+    minutes = length * step_minutes
+    coarse = next(grid for least, grid in _GRIDS if minutes >= least) // step_minutes
+    return coarse <= 1 or (start % coarse == 0 and length % coarse == 0)
 
 
 def _window(pattern: DayPattern, start: int, end: int) -> Window:
