@@ -14,7 +14,8 @@ from ebbtide.fleet.fleet import Fleet
 from ebbtide.fleet.pool import Pool, Research
 from ebbtide.fleet.workload import DemandRef, Service, Target, TargetKind, Workload
 from ebbtide.simulate.world.jobs import ResearchLoad
-from ebbtide.simulate.world.simulated import SimulatedWorld, Start
+from ebbtide.simulate.world.simulated import SimulatedWorld
+from ebbtide.simulate.world.start import Start
 
 
 def workload(name: str, gpus: int, **more: object) -> Workload:

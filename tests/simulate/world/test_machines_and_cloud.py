@@ -84,7 +84,8 @@ def test_a_node_with_the_joining_taint_takes_nothing_until_admitted(hands):
 
 def test_absolute_sizes_asked_twice_bring_one_node(hands):
     hand = hands()
-    moved(hand)
+    hand.remove(Side.PRODUCTION, YIELD_FIRST, "h100-p4")
+    hand.wait(600.0)
     for _ in range(3):
         hand.grow(Side.RESEARCH, 7)
         hand.wait(60.0)

@@ -13,8 +13,7 @@ from ebbtide.fleet.fleet import Fleet
 from ebbtide.simulate.world.cloud import Cloud
 from ebbtide.simulate.world.deployments import Deployment
 from ebbtide.simulate.world.kueue import Queue
-from ebbtide.simulate.world.machines import Host, NodePool
-from ebbtide.simulate.world.replicas import Replica
+from ebbtide.simulate.world.node_doors import NodeDoors
 from ebbtide.simulate.world.tally import OURS, Tally
 from ebbtide.simulate.world.timeline import Timeline
 from ebbtide.simulate.world.troubles import Pace
@@ -74,23 +73,17 @@ class Doors:
     _ways: dict[type, Callable[[Any], Result]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        nodes = NodeDoors(clouds=self.clouds, queues=self.queues, tally=self.tally, line=self.line)
+        self._ways.update(nodes.ways())
         self._ways.update(
             {
                 act.SetQuota: self._set_quota,
-                act.Cordon: self._cordon,
-                act.Quarantine: self._cordon,
-                act.Uncordon: self._uncordon,
                 act.Park: self._park,
                 act.Activate: self._activate,
                 act.LowerDeletionCost: self._lower_cost,
                 act.SetReplicas: self._set_replicas,
                 act.SurgeByOne: self._set_replicas,
                 act.SetBounds: self._set_bounds,
-                act.Drain: self._drain,
-                act.DeletePods: self._delete_pods,
-                act.RemoveNodes: self._remove_nodes,
-                act.GrowPool: self._grow_pool,
-                act.Admit: self._admit,
                 act.Restore: self._restore,
             }
         )
@@ -102,112 +95,8 @@ class Doors:
             self.tally.counts[OURS, type(action).__name__] += 1
         return result
 
-    # --- nodes
-
-    def _find(self, side: Side, name: str) -> tuple[NodePool, Host] | None:
-        """A Node object by its name; that it is not ours to touch is written down, and nothing prevents it."""
-        for cloud in self.clouds.values():
-            pool = cloud.sides[side]
-            host = pool.hosts.get(name)
-            if host is not None:
-                if host.machine.reserved or host.tenure is None:
-                    self._wrong("touched a node that is reserved, or not ours", name)
-                return pool, host
-        return None
-
     def _wrong(self, what: str, to: str) -> None:
         self.tally.wrong(what, to, self.line.now_s)
-
-    def _cordon(self, action: act.Cordon | act.Quarantine) -> Result:
-        """Whoever cordoned first is who uncordons: a person's cordon does not become ours."""
-        found = self._find(action.side, action.node)
-        if found is None:
-            return Result.REFUSED
-        pool, host = found
-        if not host.cordoned:
-            host.cordoned = host.cordoned_by_us = True
-        host.marked = True
-        pool.touch(host)
-        return Result.DONE
-
-    def _uncordon(self, action: act.Uncordon) -> Result:
-        found = self._find(action.side, action.node)
-        if found is not None:
-            pool, host = found
-            if host.cordoned_by_us:
-                host.cordoned = host.cordoned_by_us = False
-            host.marked = False
-            pool.touch(host)
-        return Result.DONE
-
-    def _admit(self, action: act.Admit) -> Result:
-        found = self._find(action.side, action.node)
-        if found is None:
-            return Result.REFUSED
-        pool, host = found
-        if host.joining:
-            host.joining = host.marked = False
-        pool.set_tenure(host, action.tenure)
-        return Result.DONE
-
-    def _drain(self, action: act.Drain) -> Result:
-        """Evictions: budgets may refuse some, work that does not requeue is lost, daemons stay."""
-        found = self._find(action.side, action.node)
-        if found is None:
-            return Result.DONE
-        pool, host = found
-        for job in self.queues[pool.name].here(host):
-            self.queues[pool.name].evict(job)
-        here = {one.deployment: None for one in host.residents if isinstance(one, Replica)}
-        went = [deployment.evict(host) for deployment in here]
-        return Result.DONE if all(went) else Result.REFUSED
-
-    def _delete_pods(self, action: act.DeletePods) -> Result:
-        found = self._find(action.side, action.node)
-        if found is None:
-            return Result.DONE
-        pool, host = found
-        for job in self.queues[pool.name].here(host):
-            self.queues[pool.name].kill(job)
-        for one in list(host.residents):
-            if isinstance(one, Replica):
-                one.deployment.kill(one)
-        return Result.DONE
-
-    def _remove_nodes(self, action: act.RemoveNodes) -> Result:
-        cloud = self.clouds.get(action.pool)
-        if cloud is None:
-            return Result.REFUSED
-        pool = cloud.sides[action.side]
-        going = [found[1] for name in action.nodes if (found := self._find(action.side, name)) is not None]
-        self._check_minimum(cloud, pool, [host for host in going if not host.leaving])
-        self.tally.counts[OURS, "removed a node with pods"] += sum(bool(host.residents) for host in going)
-        self._write_size(cloud, action.side, action.size, action.nodes)
-        return Result.DONE
-
-    def _check_minimum(self, cloud: Cloud, pool: NodePool, going: list[Host]) -> None:
-        if not going or pool.side is Side.RESEARCH:
-            return
-        stay = len(pool.machines) - pool.strange - pool.leaving - len(going)
-        if stay < cloud.pool.min_production_nodes:
-            self._wrong(f"left {stay} nodes in production, at least {cloud.pool.min_production_nodes}", pool.name)
-
-    def _grow_pool(self, action: act.GrowPool) -> Result:
-        cloud = self.clouds.get(action.pool)
-        if cloud is None:
-            return Result.REFUSED
-        self._write_size(cloud, action.side, action.size, ())
-        return Result.DONE
-
-    def _write_size(self, cloud: Cloud, side: Side, size: int, named: tuple[str, ...]) -> None:
-        """Surplus that was there before is the provider's; what our size takes beyond those named is our wrong."""
-        pool = cloud.sides[side]
-        surplus = max(len(pool.machines) - pool.leaving - pool.size, 0)
-        leaving = pool.leaving
-        new = sum(not host.leaving for name in set(named) if (host := pool.hosts.get(name)) is not None)
-        cloud.write_size(side, size, named)
-        if pool.leaving - leaving - new > surplus:
-            self._wrong(f"a size of {size} took nodes that nobody named", f"{side}/{cloud.pool.name}")
 
     # --- workloads
 
@@ -285,8 +174,8 @@ class Doors:
         name, _, field_name = action.what.partition(":")
         kind, _, name = name.partition("/")
         if kind == "node":
-            side, _, node = name.rpartition("/")
-            return self._unmark(side, node)
+            side, _, _ = name.rpartition("/")
+            return Result.DONE if side in ("", *Side) else Result.REFUSED  # its cordon is another action's
         if kind == "quota":
             return self._set_quota(act.SetQuota(pool=name, gpus=int(action.value), why=action.why))
         if kind != "workload":
@@ -296,11 +185,3 @@ class Doors:
         least, _, most = action.value.partition("..")
         bounds = Bounds(least=int(least), most=int(most))
         return self._set_bounds(act.SetBounds(workload=name, bounds=bounds, why=action.why))
-
-    def _unmark(self, side: str, node: str) -> Result:
-        """Naming a node whole again changes nothing that a scheduler reads: its cordon is another action's."""
-        for one in Side:
-            found = self._find(one, node) if side in ("", one.value) else None
-            if found is not None:
-                found[0].touch(found[1])
-        return Result.DONE

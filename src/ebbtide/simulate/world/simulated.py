@@ -7,9 +7,8 @@ here reads a clock; same fleet, troubles, load and seed: same run.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from functools import partial
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from itertools import chain
 
 from ebbtide.control.actions import Action, Record
@@ -22,26 +21,17 @@ from ebbtide.simulate.world.demand import LiveDemand
 from ebbtide.simulate.world.deployments import Deployment
 from ebbtide.simulate.world.dice import Dice
 from ebbtide.simulate.world.doors import Doors, Written, side_of, written_by
-from ebbtide.simulate.world.jobs import Arrivals, Job, ResearchLoad
+from ebbtide.simulate.world.jobs import Job, ResearchLoad
 from ebbtide.simulate.world.kueue import Queue
 from ebbtide.simulate.world.replicas import Manners, Scheduler
-from ebbtide.simulate.world.strangers import Strangers, Things
-from ebbtide.simulate.world.tally import Place, Series, Steps, Tally
+from ebbtide.simulate.world.start import Ground, Start, stand_clouds, stand_deployments, stand_queues
+from ebbtide.simulate.world.strangers import Strangers
+from ebbtide.simulate.world.tally import Place, Steps, Tally
+from ebbtide.simulate.world.things import Things
 from ebbtide.simulate.world.timeline import Timeline
 from ebbtide.simulate.world.troubles import Pace, Provider, Trouble, Troubles
 from ebbtide.simulate.world.truth import MachineTruth, PoolTruth, machines_of, pool_truth
 from ebbtide.units import SECONDS_PER_HOUR
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Start:
-    """How things stand at the start, whatever the schedule says. By pool and workload; what is absent has its default:
-    every movable node in production, replicas at their minimum, quota for the nodes that are there."""
-
-    at_s: float = 0.0
-    production_nodes: Mapping[str, int] = field(default_factory=dict)
-    replicas: Mapping[str, int] = field(default_factory=dict)
-    quota_gpus: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,9 +84,18 @@ class SimulatedWorld:
         self._sights = {side: Sight(seen_at_s=float("-inf")) for side in Side}
         self._edited: set[tuple[str, str]] = set()
         self._scheduler = Scheduler(self._line)
-        self._clouds = self._make_clouds(seed, provider, begin)
-        self._deployments = self._make_deployments(seed, manners or {}, begin)
-        self._queues = self._make_queues(seed, load if load is not None else ResearchLoad(), begin)
+        ground = Ground(
+            fleet=fleet,
+            start=begin,
+            line=self._line,
+            tally=self.tally,
+            troubles=self.troubles,
+            pace=self.pace,
+            seed=seed,
+        )
+        self._clouds = stand_clouds(ground, provider, self._scheduler)
+        self._deployments = stand_deployments(ground, self._clouds, manners or {}, self._scheduler, demand)
+        self._queues = stand_queues(ground, self._clouds, load if load is not None else ResearchLoad())
         self._strangers = self._make_strangers(seed)
         self._doors = Doors(
             fleet=fleet,
@@ -113,53 +112,6 @@ class SimulatedWorld:
         self._line.advance(begin.at_s)
         if demand is not None and any(one.manners.autoscaler for one in self._deployments.values()):
             self._autoscale()
-
-    def _make_clouds(self, seed: int, provider: Provider, begin: Start) -> dict[str, Cloud]:
-        clouds: dict[str, Cloud] = {}
-        for number, pool in enumerate(self.fleet.pools):
-            dice = Dice(seed, 100 + number)
-            cloud = Cloud(pool, self._line, self.tally, dice, self.troubles, self.pace, provider)
-            cloud.begin(begin.production_nodes.get(pool.name, pool.max_production_nodes))
-            side = cloud.sides[Side.PRODUCTION]
-            side.on_room = partial(self._scheduler.ask, side)
-            clouds[pool.name] = cloud
-        return clouds
-
-    def _make_deployments(self, seed: int, manners: Mapping[str, Manners], begin: Start) -> dict[str, Deployment]:
-        found: dict[str, Deployment] = {}
-        for number, workload in enumerate(self.fleet.workloads):
-            ready = self.tally.ready.setdefault(workload.name, Series())
-            pool = self._clouds[workload.pool].sides[Side.PRODUCTION]
-            one = Deployment(
-                workload,
-                manners.get(workload.name, Manners()),
-                pool,
-                self._line,
-                Dice(seed, 10_000 + number),
-                self.troubles,
-                self.pace,
-                ready,
-                self._scheduler,
-            )
-            one.rate_rps = self._rate_of(workload.name)
-            found[workload.name] = one
-            one.begin(begin.replicas.get(workload.name, workload.min_replicas))
-        return found
-
-    def _rate_of(self, workload: str) -> Callable[[], float | None]:
-        return lambda: None if self.demand is None else self.demand.rate_rps(workload, self._line.now_s)
-
-    def _make_queues(self, seed: int, load: ResearchLoad, begin: Start) -> dict[str, Queue]:
-        found: dict[str, Queue] = {}
-        for number, (name, cloud) in enumerate(self._clouds.items()):
-            pool = cloud.sides[Side.RESEARCH]
-            arrivals = Arrivals(load, Dice(seed, 200 + number))
-            queue = Queue(pool, arrivals, self._line, self.tally, Dice(seed, 300 + number), self.troubles)
-            pool.on_room = queue.ask
-            movable = sum(not host.machine.reserved for host in pool.hosts.values())
-            queue.set_quota(begin.quota_gpus.get(name, movable * pool.full_gpus), "")
-            found[name] = queue
-        return found
 
     def _make_strangers(self, seed: int) -> Strangers:
         things = Things(
