@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from ebbtide.control.actions import Action, Decision, Withheld
 from ebbtide.control.advance import advance, cordon_key
-from ebbtide.control.arrivals import match_arrivals
+from ebbtide.control.arrivals import match_arrivals, write_off
 from ebbtide.control.begin import begin_moves
 from ebbtide.control.broken import see_to_broken
 from ebbtide.control.draft import Draft, draft_of, why
@@ -69,6 +69,7 @@ def _decide_pool(draft: Draft, pool: Pool) -> None:
     _count_ticks(draft, book)
     mark_late(draft, pool.name)
     match_arrivals(draft, book)
+    write_off(draft, book)
     for move in list(draft.moves.values()):
         if move.pool == pool.name:
             advance(draft, book, draft.moves[move.id])
