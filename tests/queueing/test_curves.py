@@ -213,3 +213,60 @@ def test_attainment_grows_with_replicas(
     first = int(np.argmax(values >= percentile)) + 1 if np.any(values >= percentile) else 701
     # A value within rounding of the percentile may fall on either side.
     assert required == first or abs(values[min(required, first) - 1] - percentile) < 1e-12
+
+
+@pytest.mark.parametrize("balancing", list(Balancing))
+@pytest.mark.parametrize(
+    ("slots", "load", "scv"), [(1, 900.0, 1.0), (1, 2.0, 1.0), (300, 2000.0, 1.0), (7, 160.0, 2.5)]
+)
+def test_a_long_walk_stays_with_the_formula(balancing: Balancing, slots: int, load: float, scv: float) -> None:
+    """Hundreds of steps of the recursions, and more slots than they are used for."""
+    shape = StationShape(slots=slots, balancing=balancing, patience_s=math.inf)
+    given = {"rates_rps": np.array([load]), "scv": np.array([scv]), "offsets": np.array([0, 1])}
+    service = {"service_time_s": np.ones(1), "service_scv": np.array([0.5])}
+    n = np.arange(1, 1001)
+    alone = Station(
+        replicas=n, arrival_rate_rps=load, service_time_s=1.0, slots=slots, balancing=balancing,
+        arrival_scv=scv, service_scv=0.5,
+    )  # fmt: skip
+    target = Target(kind=TargetKind.WAIT, bound_s=0.02, percentile=0.95)
+    shares, _ = attainment_curves(shape, target, **given, **service, low=n[:1], high=n[-1:])
+    assert np.allclose(shares, alone.attainment(target.kind, target.bound_s), atol=1e-13, rtol=0.0)
+    waiting, _ = waiting_curves(
+        shape, **given, **service, low=n[:1], high=n[-1:], horizon_s=np.array([math.inf]), stop_saving=1e-30
+    )
+    assert np.allclose(waiting, load * alone.mean_wait_s[: len(waiting)], rtol=1e-10, atol=1e-38)
+    assert len(waiting) == len(n) or waiting[-1] < 1e-28
+
+
+def test_a_group_ends_where_it_would_alone() -> None:
+    """Samples of one group that join and leave the walk at different n; a group without requests between them."""
+    rates = np.array([90.0, 0.0, 3.0, 61.0, 0.0, 2.0, 89.0])
+    offsets = np.array([0, 4, 5, 7])
+    shape = StationShape(slots=2, balancing=Balancing.LEAST_LOADED, patience_s=math.inf)
+    given = {"rates_rps": rates, "scv": np.ones(7), "service_time_s": np.ones(3), "service_scv": np.ones(3)}
+    low, high = np.array([1, 1, 20]), np.array([200, 200, 200])
+    values, starts = waiting_curves(
+        shape, **given, offsets=offsets, low=low, high=high, horizon_s=np.full(3, 60.0), stop_saving=1e-4
+    )
+    for g in range(3):
+        n = np.arange(low[g], low[g] + starts[g + 1] - starts[g])
+        each = [_bounded_waiting(rate, n) for rate in rates[offsets[g] : offsets[g + 1]]]
+        curve = values[starts[g] : starts[g + 1]]
+        assert np.allclose(curve, np.mean(each, axis=0), rtol=1e-10, atol=1e-13)
+        savings = -np.diff(curve)
+        assert len(savings) == 1 or savings[-1] < 1e-4 <= savings[-2]
+    assert np.diff(starts)[1] == 2
+
+
+def _bounded_waiting(rate_rps: float, n: np.ndarray) -> np.ndarray:
+    if rate_rps == 0.0:
+        return np.zeros(len(n))
+    station = Station(
+        replicas=n, arrival_rate_rps=rate_rps, service_time_s=1.0, slots=2, balancing=Balancing.LEAST_LOADED
+    )
+    wait, mean = station.wait_tail(60.0), station.mean_wait_s
+    with np.errstate(invalid="ignore"):
+        # E[min(W, H)] of an exponential tail: the mean less its part beyond H.
+        within = mean - wait * mean / station.probability_of_waiting
+    return rate_rps * np.where(np.isinf(mean), 60.0, within)

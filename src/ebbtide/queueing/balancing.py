@@ -56,6 +56,17 @@ def log_waiting(replicas: int, slots: int, offered_load: float, log_pooled: floa
 
 
 @njit(cache=True, nogil=True)
+def least_loaded_share(slots: int, pooled: float, slower: float) -> float:
+    """P(W > 0) under least loaded, from the pooled queue's P > 0 and x: ``log_waiting`` of the walks up n.
+
+    >>> least_loaded_share(8, 0.3, 1.0), least_loaded_share(8, 0.3, 1.5) < 0.3
+    (0.3, True)
+    """
+    delta = slots / (slots + SLOTS_AT_HALF) * math.exp(RARITY_POWER * math.log(pooled))
+    return pooled / (1.0 + delta * (slower - 1.0))
+
+
+@njit(cache=True, nogil=True)
 def patient_weight(slots: int, is_tail: bool) -> float:
     """Weight of random routing in the logarithm of a measure of users with finite patience: 0 pooled, 1 random.
 

@@ -1,116 +1,137 @@
-"""Numba kernels behind ``curves``: groups of rate samples against numbers of replicas, without patience.
+"""Numba kernel behind ``curves``: a group's samples walk up the counts of replicas together, n = low, low + 1, …
 
-The recursion: for pooled M/M/c and targets on the wait, a sample enters once by ``log_b`` and goes on by
-1/B(c) = 1 + (c/a)/B(c−1) (Jagerman 1974), which is stable, so a point costs a few multiplications. Everything else
-is evaluated point by point (``replicas``). A sample whose late share is next to nothing is served from there on.
+A sample joins the walk where its load first is below capacity, and leaves it where its late share (or its requests
+waiting) is next to nothing. The walk ends where the group's curve may end, so that no point is worked out in vain. What
+a step costs: for Poisson arrivals 1/B goes on by 1/B(c) = 1 + (c/a)/B(c−1) (Jagerman 1974), which is stable; under
+least loaded ρⁿ goes on too (``sample_laws``). Other arrivals enter Erlang's formula anew for every n.
 """
 
 from __future__ import annotations
 
 import math
 
+import numpy as np
 from numba import njit
 
 from ebbtide.fleet.demand import Floats
 from ebbtide.fleet.planned import Ints
-from ebbtide.queueing.erlang import log_b
-from ebbtide.queueing.general import mean_wait_within_s
 from ebbtide.queueing.latency import log_late, service_share
-from ebbtide.queueing.replicas import POOLED, RANDOM, Terms, balanced_law, replica_law
+from ebbtide.queueing.replicas import LATE, MEAN_WAIT, Terms, log_patient
+from ebbtide.queueing.sample_laws import ARRIVAL_SCV, LOAD, RATE, ROWS, advance, enter, is_recursive, wait_law_of
 
 # A late share that is nothing beside the attained ones.
 NEGLIGIBLE_SHARE = 1e-14
-# Above this many slots a replica's steps of the recursion cost more than evaluating the next point directly.
-MOST_STEPS = 40
+_GONE = 40.0
 
 
 @njit(cache=True, nogil=True)
-def first_stable(slots: int, load: float) -> int:
-    """Least replicas whose slots exceed the offered load."""
-    n = int(load / slots) + 1
-    while n > 1 and (n - 1) * slots > load:
-        n -= 1
-    while n * slots <= load:
-        n += 1
-    return n
-
-
-@njit(cache=True, nogil=True)
-def _evaluate(
-    terms: Terms,
-    is_mean: bool,
-    is_recursive: bool,
-    rate_rps: float,
-    arrival_scv: float,
-    start: int,
-    high: int,
-    least: float,
-    at: int,
-    out: Floats,
-) -> int:
-    """Adds the sample's points n = start … high to out[at:]; returns where it stopped, for less than ``least`` is
-    late (or waits, in requests) from there on."""
-    load = rate_rps * terms.service_time_s
-    servers = float(start * terms.slots)
-    inverse = math.exp(min(700.0, -log_b(servers, load))) if is_recursive else 0.0
-    for n in range(start, high + 1):
-        if is_recursive:
-            pooled = -math.log((inverse * (servers - load) + load) / servers)
-            log_p, decay_per_s = balanced_law(terms, n, load, arrival_scv, pooled)
-            for _ in range(terms.slots):
-                servers += 1.0
-                inverse = 1.0 + servers / load * inverse
-        else:
-            log_p, decay_per_s = replica_law(terms, n, rate_rps, arrival_scv)
+def _value(terms: Terms, is_mean: bool, replicas: int, state: Floats, i: int) -> tuple[float, float]:
+    """What sample ``i`` adds for each request (the attained share, or E[min(W, bound)]), and what is still to be gained
+    by more replicas: the late share (for a latency the share that waits), or its requests waiting."""
+    if terms.patience_s < math.inf:
+        measure = MEAN_WAIT if is_mean else LATE
+        log_value = log_patient(measure, terms, replicas, state[RATE, i], state[ARRIVAL_SCV, i])
         if is_mean:
-            value = mean_wait_within_s(log_p, decay_per_s, terms.bound_s)
-            missing = rate_rps * value
-        elif terms.is_latency:
-            value = -math.expm1(log_late(log_p, decay_per_s, terms.bound_s, terms.service_time_s, terms.service_scv))
-            missing = math.exp(log_p)
-        else:
-            missing = math.exp(log_p - decay_per_s * terms.bound_s)
-            value = 1.0 - missing
-        out[at + n - start] += rate_rps * value
-        if missing < least:
-            return n + 1
-    return high + 1
+            return math.exp(log_value), state[RATE, i] * math.exp(log_value)
+        return -math.expm1(log_value), 1.0
+    waiting, decay_per_s = wait_law_of(terms, replicas, state, i)
+    if is_mean:
+        # Beyond e^-40 there is nothing that a double could take from 1.
+        cut = 1.0 if decay_per_s * terms.bound_s > _GONE else -math.expm1(-decay_per_s * terms.bound_s)
+        within = waiting * cut / decay_per_s
+        return within, state[RATE, i] * within
+    if terms.is_latency:
+        late = log_late(math.log(waiting), decay_per_s, terms.bound_s, terms.service_time_s, terms.service_scv)
+        return -math.expm1(late), waiting
+    late_share = waiting * math.exp(-decay_per_s * terms.bound_s)
+    return 1.0 - late_share, late_share
 
 
 @njit(cache=True, nogil=True)
-def _recur(
-    terms: Terms, is_mean: bool, rate_rps: float, start: int, high: int, least: float, at: int, out: Floats
-) -> int:
-    """``_evaluate`` for pooled M/M/c, without a logarithm: the exponential too goes on by a factor."""
-    service_s, bound_s = terms.service_time_s, terms.bound_s
-    load = rate_rps * service_s
-    per_load = 1.0 / load
-    servers = float(start * terms.slots)
-    inverse = math.exp(min(700.0, -log_b(servers, load)))
-    decayed = math.exp(-(servers - load) / service_s * bound_s)
-    step = math.exp(-terms.slots / service_s * bound_s)
-    for n in range(start, high + 1):
-        missing = servers / (inverse * (servers - load) + load)
-        if is_mean:
-            missing *= rate_rps * (1.0 - decayed) * service_s / (servers - load)
-            out[at + n - start] += missing
-        else:
-            missing *= decayed
-            out[at + n - start] += rate_rps * (1.0 - missing)
-        if missing < least:
-            return n + 1
-        for _ in range(terms.slots):
-            servers += 1.0
-            inverse = 1.0 + servers * per_load * inverse
-        decayed *= step
-    return high + 1
+def _load(terms: Terms, rates_rps: Floats, scv: Floats, first: int, last: int, state: Floats) -> int:
+    """The group's samples with any load into ``state``; how many."""
+    count = 0
+    for i in range(first, last):
+        if rates_rps[i] > 0.0:
+            state[RATE, count] = rates_rps[i]
+            state[LOAD, count] = min(rates_rps[i] * terms.service_time_s, 1e15)
+            state[ARRIVAL_SCV, count] = scv[i]
+            count += 1
+    return count
 
 
 @njit(cache=True, nogil=True)
-def fill_curves(
+def _move(state: Floats, source: int, target: int) -> None:
+    for row in range(ROWS):
+        state[row, target] = state[row, source]
+
+
+@njit(cache=True, nogil=True)
+def _swap(state: Floats, i: int, j: int) -> None:
+    for row in range(ROWS):
+        state[row, i], state[row, j] = state[row, j], state[row, i]
+
+
+@njit(cache=True, nogil=True)
+def _join(terms: Terms, replicas: int, state: Floats, active: int, count: int) -> int:
+    """Samples that are below capacity now move from the waiting ones, active … count, to the active ones."""
+    for i in range(active, count):
+        if state[LOAD, i] < float(replicas * terms.slots) or terms.patience_s < math.inf:
+            _swap(state, i, active)
+            enter(terms, replicas, state, active)
+            active += 1
+    return active
+
+
+@njit(cache=True, nogil=True)
+def _sum(
     terms: Terms,
     is_mean: bool,
     least: float,
+    ceiling: float,
+    replicas: int,
+    state: Floats,
+    active: int,
+    count: int,
+    sure: float,
+) -> tuple[float, int, int, float]:
+    """The group's sum at n, and how many samples are active, how many are left, and what those that left add for good.
+
+    A sample above capacity attains nothing and waits the whole bound.
+    """
+    total = sure
+    if is_mean:
+        for i in range(active, count):
+            total += state[RATE, i] * terms.bound_s
+    i = 0
+    while i < active:
+        value, left = _value(terms, is_mean, replicas, state, i)
+        total += state[RATE, i] * value
+        if left >= least:
+            i += 1
+            continue
+        if not is_mean:
+            sure += state[RATE, i] * ceiling
+        active -= 1
+        count -= 1
+        _move(state, active, i)
+        _move(state, count, active)
+    return total, active, count, sure
+
+
+@njit(cache=True, nogil=True)
+def _is_over(total: float, before: float, stop: float, is_later: bool, is_convex: bool) -> bool:
+    """Whether so little waits, or is saved and will be, that a curve of waiting ends."""
+    return is_later and (total < stop or (is_convex and before - total < stop))
+
+
+@njit(cache=True, nogil=True)
+def walk(
+    terms: Terms,
+    is_mean: bool,
+    least: float,
+    stop_saving: float,
+    enough: Floats,
     rates_rps: Floats,
     scv: Floats,
     service_time_s: Floats,
@@ -119,14 +140,19 @@ def fill_curves(
     offsets: Ints,
     low: Ints,
     high: Ints,
-    starts: Ints,
-    out: Floats,
-) -> None:
-    """Σ rate × attained share (or Σ rate × E[min(W, bound)]) of each group at n = low … high into ``out[starts[g]:]``.
+) -> tuple[Floats, Ints]:
+    """(values, starts): Σ rate × attained share (or Σ rate × E[min(W, bound)]) of each group from low on.
 
-    ``out`` begins as zeros. The terms' service time, SCV and bound are replaced by the group's. A sample ends where its
-    late share (or its requests waiting) is below ``least``.
+    ``values[starts[g] + n − low[g]]`` is group g's at n. The terms' service time, SCV and bound are replaced by the
+    group's. Shares end at ``high`` or at the first that reaches ``enough[g]``. Waiting ends at ``high`` or at the first
+    n > low that waits, or saves over n − 1, less than ``stop_saving`` (for each sample of the group) and will do so for
+    good: with all samples below capacity savings shrink with n. A sample leaves where its late share (or its requests
+    waiting) is below ``least``.
     """
+    starts = np.zeros(low.size + 1, dtype=np.int64)
+    values = np.empty(max(64, 8 * low.size))
+    state = np.empty((ROWS, int(np.max(np.diff(offsets))) if low.size else 0))
+    used = 0
     for g in range(low.size):
         group = Terms(
             terms.balancing,
@@ -137,73 +163,23 @@ def fill_curves(
             terms.is_latency,
             bound_s[g],
         )
-        is_markov = terms.balancing == POOLED and service_scv[g] == 1.0 and not terms.is_latency
         ceiling = service_share(bound_s[g], service_time_s[g], service_scv[g]) if terms.is_latency else 1.0
-        for i in range(offsets[g], offsets[g + 1]):
-            rate_rps = rates_rps[i]
-            if rate_rps <= 0.0:
-                continue
-            first = first_stable(terms.slots, min(rate_rps * service_time_s[g], 1e15))
-            start = min(high[g] + 1, max(low[g], first))
-            if is_mean:
-                for j in range(start - low[g]):
-                    out[starts[g] + j] += rate_rps * bound_s[g]
-            done = start
-            at = starts[g] + start - low[g]
-            if start <= high[g]:
-                # Poisson arrivals have peakedness 1, whatever the service: 1/B may go on from server to server.
-                is_recursive = scv[i] == 1.0 and terms.slots <= MOST_STEPS and terms.balancing != RANDOM
-                if is_recursive and is_markov:
-                    done = _recur(group, is_mean, rate_rps, start, high[g], least, at, out)
-                else:
-                    done = _evaluate(group, is_mean, is_recursive, rate_rps, scv[i], start, high[g], least, at, out)
-            if not is_mean:
-                for j in range(done - low[g], high[g] - low[g] + 1):
-                    out[starts[g] + j] += rate_rps * ceiling
-
-
-@njit(cache=True, nogil=True)
-def fill_required(
-    terms: Terms,
-    share: float,
-    rates_rps: Floats,
-    service_time_s: Floats,
-    offsets: Ints,
-    floors: Ints,
-    at_most: int,
-    inverse: Floats,
-    decayed: Floats,
-    out: Ints,
-) -> None:
-    """Least replicas per group for pooled M/M/c and a target on the wait: n walks up from the group's floor, and each
-    sample enters the recursion where it first is stable. ``inverse`` begins as zeros, ``decayed`` is scratch."""
-    slots, bound_s = terms.slots, terms.bound_s
-    for g in range(out.size):
-        service_s = service_time_s[g]
-        total = 0.0
-        for i in range(offsets[g], offsets[g + 1]):
-            total += rates_rps[i]
-        if total <= 0.0:
-            out[g] = 0
-            continue
-        step = math.exp(-slots / service_s * bound_s)
-        n = floors[g]
-        while n <= at_most:
-            servers = float(n * slots)
-            attained = 0.0
-            for i in range(offsets[g], offsets[g + 1]):
-                load = rates_rps[i] * service_s
-                if load <= 0.0 or load >= servers:
-                    continue
-                if inverse[i] == 0.0:
-                    inverse[i] = math.exp(min(700.0, -log_b(servers, load)))
-                    decayed[i] = math.exp(-(servers - load) / service_s * bound_s)
-                else:
-                    for j in range(1, slots + 1):
-                        inverse[i] = 1.0 + (servers - slots + j) / load * inverse[i]
-                    decayed[i] *= step
-                attained += rates_rps[i] * (1.0 - servers * decayed[i] / (inverse[i] * (servers - load) + load))
-            if attained >= share * total:
+        count = _load(group, rates_rps, scv, offsets[g], offsets[g + 1], state)
+        is_plain = is_recursive(group, state, count)
+        settled = int(np.max(state[LOAD, :count]) / terms.slots) + 1 if count else 0
+        active, sure, before = 0, 0.0, math.inf
+        stop = stop_saving * (offsets[g + 1] - offsets[g])
+        for n in range(low[g], high[g] + 1):
+            if n > low[g]:
+                advance(group, n, is_plain, state, active)
+            active = _join(group, n, state, active, count)
+            total, active, count, sure = _sum(group, is_mean, least, ceiling, n, state, active, count, sure)
+            if used == values.size:
+                values = np.concatenate((values, np.empty(used)))
+            values[used] = total
+            used += 1
+            if _is_over(total, before, stop, n > low[g], n > settled) if is_mean else total >= enough[g]:
                 break
-            n += 1
-        out[g] = n if n <= at_most else at_most + 1
+            before = total
+        starts[g + 1] = used
+    return values[:used].copy(), starts

@@ -1,4 +1,4 @@
-"""Groups of rate samples: each question goes to the recursion, the direct kernel or, with patience, plain arrays.
+"""Groups of rate samples: each question goes to the kernel, for every sample or for every distinct one.
 
 What belongs here: sums over a group's samples at given counts of replicas. What doesn't: the search for a count
 (``searches``), the end of a waiting curve (``waiting``).
@@ -15,11 +15,9 @@ from ebbtide.fleet.planned import Ints
 from ebbtide.fleet.workload import Balancing, TargetKind
 from ebbtide.queueing import curve_kernels, elementwise
 from ebbtide.queueing.repeats import Repeats, add_curves, find_repeats
-from ebbtide.queueing.replicas import LATE, MEAN_WAIT, Terms
+from ebbtide.queueing.replicas import Terms
+from ebbtide.queueing.sample_laws import MOST_STEPS
 from ebbtide.queueing.station import CODES
-
-# Points of an array answer held in memory at once: 16 bytes of each of ten columns.
-_CHUNK = 200_000
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -58,15 +56,15 @@ class Groups:
         return self.patience_s < np.inf
 
     @property
-    def is_markov(self) -> bool:
-        """Pooled M/M/c without patience: the recursion goes from point to point faster than repeats are found."""
-        is_plain = self.balancing is Balancing.POOLED and self.slots <= curve_kernels.MOST_STEPS and not self.is_patient
-        return bool(is_plain and np.all(self.scv == 1.0) and np.all(self.service_scv == 1.0))
+    def is_stepwise(self) -> bool:
+        """Whether a recursion leads cheaply from n to n + 1 replicas, up from where capacity allows."""
+        is_plain = self.balancing is not Balancing.RANDOM and self.slots <= MOST_STEPS and not self.is_patient
+        return bool(is_plain and np.all(self.scv == 1.0))
 
     def sharing(self, bound_s: Floats) -> Groups:
         """The same batch, its repeating samples (alike in ``bound_s`` of their group too) found where that pays."""
-        if self.is_markov:
-            return self
+        if self.is_stepwise and self.balancing is Balancing.POOLED:
+            return self  # done sooner than repeats are found
         columns = (self.rates_rps, self.scv, self.service_time_s, self.service_scv, bound_s)
         return replace(self, repeats=find_repeats(*columns, self.group))
 
@@ -105,18 +103,29 @@ class Groups:
         self, is_mean: bool, least: float, kind: TargetKind, bound_s: Floats, low: Ints, high: Ints
     ) -> tuple[Floats, Ints]:
         """Σ rate × attained share, or Σ rate × E[min(W, bound)], of each group at low … high."""
-        starts = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(np.maximum(0, high - low + 1))))
-        sums = np.zeros(starts[-1])
         if self.repeats is not None:
+            starts = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(np.maximum(0, high - low + 1))))
+            sums = np.zeros(starts[-1])
             self._add_shared(self.repeats, is_mean, least, kind, bound_s, low, high, starts, sums)
             return sums, starts
-        if self.is_patient:
-            self._add_patient(is_mean, kind, bound_s, low, high, starts, sums)
-            return sums, starts
-        terms = self.terms(is_latency=kind is TargetKind.LATENCY, bound_s=0.0)
+        never = np.full(self.size, np.inf)
+        return self.walk(is_mean, least, -np.inf, never, kind, bound_s, low, high)
+
+    def walk(
+        self,
+        is_mean: bool,
+        least: float,
+        stop_saving: float,
+        enough: Floats,
+        kind: TargetKind,
+        bound_s: Floats,
+        low: Ints,
+        high: Ints,
+    ) -> tuple[Floats, Ints]:
+        """``curve_kernels.walk`` over all groups."""
+        terms = self.terms(is_latency=kind is TargetKind.LATENCY and not is_mean, bound_s=0.0)
         batch = (self.rates_rps, self.scv, self.service_time_s, self.service_scv, bound_s, self.offsets)
-        curve_kernels.fill_curves(terms, is_mean, least, *batch, low, high, starts, sums)
-        return sums, starts
+        return curve_kernels.walk(terms, is_mean, least, stop_saving, enough, *batch, low, high)
 
     def _add_shared(
         self,
@@ -146,44 +155,6 @@ class Groups:
         bounds = repeats.bound_s if is_mean else np.full(count, bound_s[0])
         values, begin = distinct.sums(is_mean, least, kind, bounds, first, last)
         add_curves(values, begin, first, repeats.number, self.offsets, low, high, starts, sums)
-
-    def _add_patient(
-        self, is_mean: bool, kind: TargetKind, bound_s: Floats, low: Ints, high: Ints, starts: Ints, sums: Floats
-    ) -> None:
-        """Every (sample, n) as one element, some samples at a time."""
-        group = self.group
-        lengths = np.diff(starts)[group]
-        ends = np.cumsum(lengths)
-        first = 0
-        while first < len(group):
-            last = max(first + 1, int(np.searchsorted(ends, (ends[first - 1] if first else 0) + _CHUNK)))
-            sample = np.repeat(np.arange(first, last), lengths[first:last])
-            begin = np.cumsum(lengths[first:last]) - lengths[first:last]
-            step = np.arange(len(sample)) - np.repeat(begin, lengths[first:last])
-            g = group[sample]
-            value = self._patient_values(is_mean, kind, bound_s[g], sample, low[g] + step)
-            np.add.at(sums, starts[g] + step, self.rates_rps[sample] * value)
-            first = last
-
-    def _patient_values(self, is_mean: bool, kind: TargetKind, bound_s: Floats, sample: Ints, replicas: Ints) -> Floats:
-        g = self.group[sample]
-        count = len(sample)
-        out = np.empty(count)
-        elementwise.fill_log_patient(
-            MEAN_WAIT if is_mean else LATE,
-            kind is TargetKind.LATENCY,
-            np.full(count, CODES[self.balancing]),
-            np.full(count, self.slots),
-            replicas,
-            self.rates_rps[sample],
-            self.service_time_s[g],
-            self.scv[sample],
-            self.service_scv[g],
-            np.full(count, self.patience_s),
-            bound_s,
-            out,
-        )
-        return np.exp(out) if is_mean else -np.expm1(out)
 
     def only(self, is_kept: np.ndarray) -> Groups:
         """The same batch without the groups that are not kept."""

@@ -43,7 +43,7 @@ class Terms(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def _alone_scv(arrival_scv: float, replicas: int) -> float:
+def alone_scv(arrival_scv: float, replicas: int) -> float:
     """SCV of the gaps at one of n replicas when each request picks one at random."""
     return 1.0 + (arrival_scv - 1.0) / replicas
 
@@ -60,8 +60,8 @@ def balanced_law(
     v = random_decay_weight(replicas, slots, load)
     if v > 0.0:
         # In logarithms (1 − v)·pooled + v·alone.
-        alone_scv = _alone_scv(arrival_scv, replicas)
-        alone_per_s = wait_decay_per_s(float(slots), load / replicas, service_s, alone_scv, scv)
+        scv_alone = alone_scv(arrival_scv, replicas)
+        alone_per_s = wait_decay_per_s(float(slots), load / replicas, service_s, scv_alone, scv)
         decay_per_s *= math.exp(v * math.log(alone_per_s / decay_per_s))
     return log_waiting(replicas, slots, load, log_pooled), decay_per_s
 
@@ -72,7 +72,7 @@ def replica_law(terms: Terms, replicas: int, rate_rps: float, arrival_scv: float
     service_s, scv, slots = terms.service_time_s, terms.service_scv, terms.slots
     load = rate_rps * service_s
     if terms.balancing == RANDOM:
-        return wait_law(float(slots), load / replicas, service_s, _alone_scv(arrival_scv, replicas), scv)
+        return wait_law(float(slots), load / replicas, service_s, alone_scv(arrival_scv, replicas), scv)
     log_p, decay_per_s = wait_law(float(replicas * slots), load, service_s, arrival_scv, scv)
     if decay_per_s <= 0.0 or load <= 0.0:
         return log_p, decay_per_s
@@ -111,7 +111,7 @@ def log_patient(measure: int, terms: Terms, replicas: int, rate_rps: float, arri
         if is_alone:
             if terms.balancing == POOLED or replicas == 1 or value == -math.inf:
                 break
-            servers, share, scv = float(slots), load / replicas, _alone_scv(arrival_scv, replicas)
+            servers, share, scv = float(slots), load / replicas, alone_scv(arrival_scv, replicas)
         else:
             servers, share, scv = float(replicas * slots), load, arrival_scv
         this = _log_patient(measure, terms, servers, share, scv)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ebbtide.fleet.demand import Floats
 from ebbtide.fleet.planned import Ints
 from ebbtide.fleet.workload import TargetKind
-from ebbtide.queueing import curve_kernels, curve_limits
+from ebbtide.queueing import curve_kernels, curve_limits, search_kernels
 from ebbtide.queueing.groups import Groups
 from ebbtide.queueing.repeats import first_reached
 
@@ -19,15 +18,28 @@ def least_replicas(groups: Groups, kind: TargetKind, bound_s: float, share: floa
     floors = np.empty(groups.size, dtype=np.int64)
     batch = (groups.rates_rps, groups.service_time_s, groups.offsets)
     curve_limits.fill_floors(groups.slots, groups.is_patient, share, *batch, at_most, floors)
-    if groups.is_markov and kind is TargetKind.WAIT:
-        out = np.empty(groups.size, dtype=np.int64)
-        scratch = (np.zeros(groups.rates_rps.size), np.empty(groups.rates_rps.size))
-        terms = groups.terms(is_latency=False, bound_s=bound_s)
-        curve_kernels.fill_required(terms, share, *batch, floors, at_most, *scratch, out)
-        return out
     shared = groups.sharing(np.zeros(groups.size))
-    search = _by_bisection if shared.repeats is None else _by_bands
-    return np.where(groups.total_rps > 0.0, search(shared, kind, bound_s, share, floors, at_most), 0)
+    if shared.repeats is not None:
+        return np.where(groups.total_rps > 0.0, _by_bands(shared, kind, bound_s, share, floors, at_most), 0)
+    if groups.is_stepwise and kind is TargetKind.WAIT:
+        return _by_walk(groups, kind, bound_s, share, floors, at_most)
+    out = np.empty(groups.size, dtype=np.int64)
+    terms = groups.terms(is_latency=kind is TargetKind.LATENCY, bound_s=bound_s)
+    samples = (groups.rates_rps, groups.scv, groups.service_time_s, groups.service_scv, groups.offsets)
+    search_kernels.fill_required(terms, share, *samples, floors, at_most, out)
+    return out
+
+
+def _by_walk(groups: Groups, kind: TargetKind, bound_s: float, share: float, floors: Ints, at_most: int) -> Ints:
+    """Up from the floors, where a step costs little."""
+    total = groups.total_rps
+    least = curve_kernels.NEGLIGIBLE_SHARE
+    high = np.full(groups.size, at_most)
+    bounds = np.full(groups.size, bound_s)
+    values, starts = groups.walk(False, least, -np.inf, share * total, kind, bounds, floors, high)
+    steps = np.diff(starts)
+    last = np.where(steps > 0, values[starts[1:] - 1], -1.0) if len(values) else np.full(groups.size, -1.0)
+    return np.where(total > 0.0, np.where(last >= share * total, floors + steps - 1, at_most + 1), 0)
 
 
 def _by_bands(groups: Groups, kind: TargetKind, bound_s: float, share: float, floors: Ints, at_most: int) -> Ints:
@@ -47,24 +59,3 @@ def _by_bands(groups: Groups, kind: TargetKind, bound_s: float, share: float, fl
         is_open = (reached < 0) & (high < at_most)
         here, low, width = here[is_open], high[is_open] + 1, 2 * width[is_open]
     return found
-
-
-def _by_bisection(groups: Groups, kind: TargetKind, bound_s: float, share: float, floors: Ints, at_most: int) -> Ints:
-    """All groups gallop up from their floors and then bisect: attainment grows with n."""
-    below, n = floors - 1, np.minimum(floors, at_most)
-    step = np.ones(groups.size, dtype=np.int64)
-    met = np.full(groups.size, at_most + 1)
-    while True:
-        # A group is settled where its last miss and its first success are neighbours.
-        is_open = (met - below > 1) & (groups.total_rps > 0.0)
-        if not np.any(is_open):
-            return met
-        part = groups.only(is_open)
-        attained: Floats = part.attainment(kind, bound_s, n[is_open], n[is_open])[0]
-        is_met = np.zeros(groups.size, dtype=bool)
-        is_met[is_open] = attained >= share
-        met = np.where(is_met, n, met)
-        below = np.where(is_open & ~is_met, n, below)
-        step = np.where(is_open & ~is_met, 2 * step, step)
-        ahead = np.minimum(below + step, at_most)
-        n = np.where(met <= at_most, (met + below) // 2, ahead)

@@ -17,6 +17,11 @@ _STRETCH = 16
 def mean_waiting(groups: Groups, horizon_s: Floats, low: Ints, high: Ints, stop_saving: float) -> tuple[Floats, Ints]:
     """``curves.waiting_curves``: in stretches that grow until each group's curve may end."""
     groups = groups.sharing(horizon_s)
+    if groups.repeats is None:
+        never = np.full(groups.size, np.inf)
+        sums, starts = groups.walk(True, _least(stop_saving), stop_saving, never, TargetKind.WAIT, horizon_s, low, high)
+        samples = np.maximum(1, np.diff(groups.offsets))
+        return sums / np.repeat(samples, np.diff(starts)), starts
     heaviest = np.zeros(groups.size)
     np.maximum.at(heaviest, groups.group, groups.rates_rps)
     # Waits fall convexly once the heaviest sample is below capacity.
@@ -53,7 +58,11 @@ def _stretch(
     is_in = np.zeros(groups.size, dtype=bool)
     is_in[here] = True
     part = groups.only(is_in)
-    least = max(1e-300, 1e-9 * stop_saving)
-    sums, starts = part.sums(True, least, TargetKind.WAIT, horizon_s[here], low, high)
+    sums, starts = part.sums(True, _least(stop_saving), TargetKind.WAIT, horizon_s[here], low, high)
     samples = np.maximum(1, np.diff(part.offsets))
     return sums / np.repeat(samples, np.diff(starts)), starts
+
+
+def _least(stop_saving: float) -> float:
+    """A sample's waiting that is nothing, in requests."""
+    return max(1e-300, 1e-9 * stop_saving)
