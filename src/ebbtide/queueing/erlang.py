@@ -17,22 +17,22 @@ from numpy.typing import ArrayLike
 from ebbtide.errors import InputError
 from ebbtide.fleet.demand import Floats
 from ebbtide.queueing.poisson import log_poisson
-from ebbtide.queueing.special import log_upper_scaled, log_upper_share
+from ebbtide.queueing.special import is_uniform, log_upper_scaled, log_upper_share
 
 
 @njit(cache=True, nogil=True)
 def log_b(servers: float, load: float) -> float:
     """ln B for one station: 0 with no servers, −inf with no load.
 
-    1/B = a ∫ e^(−at) (1+t)^c dt = a·Γ(c+1, a) e^a a^(−c−1) (Jagerman 1974): free of cancellation in overload. Below
-    it B is the Poisson probability of c over that of at most c.
+    1/B = a ∫ e^(−at) (1+t)^c dt = a·Γ(c+1, a) e^a a^(−c−1) (Jagerman 1974): free of cancellation in overload and near
+    it. Far below B is the Poisson probability of c over that of at most c.
     """
     if servers <= 0.0:
         return 0.0
     if load <= 0.0:
         return -math.inf
     shape = servers + 1.0
-    if load >= shape:
+    if load >= shape or is_uniform(shape, load):
         return min(0.0, -math.log(load) - log_upper_scaled(shape, load))
     return log_poisson(servers, load) - log_upper_share(shape, load)
 
