@@ -2,9 +2,11 @@
 
     uv run python -m benchmarks.plan
 
-Two fleets in one run: one that holds its targets, and the same demand half as large again, so that the fleet is short
-of GPUs. The compiled code's cache is warmed by a small plan first. Peak memory is the process's own, everything
-included. Limits are in ``limits.toml``, section ``[plan]``; exit code 1 where one is broken.
+Fleets of several kinds of replica, all under the default balancing (least loaded): of 16 slots, of 1, of 1 to 64
+mixed, and mixed with arrivals of SCV 4. Each kind twice: once a fleet that holds its targets, once the same with demand
+half as large again, so that it is short of GPUs. The compiled code's cache is warmed by a small plan first. Peak
+memory is the process's own, everything included. Limits are in ``limits.toml``, section ``[plan]``; exit code 1 where
+one is broken. Kinds may be named: ``python -m benchmarks.plan cpu_s mixed_cpu_s``.
 """
 
 from __future__ import annotations
@@ -36,8 +38,9 @@ from ebbtide.fleet.workload import DemandRef, Service, Target, TargetKind, Workl
 LIMITS = tomllib.loads((Path(__file__).parent / "limits.toml").read_text())["plan"]
 DAYS, PER_DAY = 5, 5  # 25 samples a window
 SERVICE_S = 6.0  # of the mean workload; each has its own, from half to one and a half of it
-SLOTS = 16
+MIXED = (1, 2, 4, 8, 16, 32, 64)
 WIDTHS = np.array([1, 2, 4, 8])
+SHORT = 1.6  # times the demand of a fleet that holds
 SEED = 20_261_130
 AT = OffsetDateTime.parse_iso("2026-11-30T00:00:00+00:00")
 UNTIL = OffsetDateTime.parse_iso("2026-12-14T00:00:00+00:00")
@@ -51,14 +54,24 @@ class Size:
     windows: int
     nodes: int
     demand: float
+    slots: tuple[int, ...] = (16,)  # of a replica, one of these at random
+    arrival_scv: float = 1.0
 
 
 FULL = Size(workloads=1000, windows=96, nodes=2500, demand=1.0)
+# By the name of their limit on CPU time.
+KINDS = {
+    "cpu_s": FULL,
+    "single_cpu_s": replace(FULL, demand=0.6, slots=(1,)),
+    "mixed_cpu_s": replace(FULL, demand=0.8, slots=MIXED),
+    "bursty_cpu_s": replace(FULL, demand=0.5, slots=MIXED, arrival_scv=4.0),
+}
 
 
 def made_fleet(size: Size) -> Fleet:
     """Workloads of widths 1, 2, 4, 8 with waiting costs, on one pool of nodes of 8 GPUs."""
     rng = np.random.default_rng(SEED)
+    slots = np.random.default_rng(SEED + 2).choice(size.slots, size.workloads)
     step = 1440 // size.windows
     starts = tuple(Time(*divmod(step * k, 60)) for k in range(size.windows))
     pool = Pool(
@@ -77,7 +90,7 @@ def made_fleet(size: Size) -> Fleet:
                 demand=DemandRef(source="made", key=str(n)),
                 pool="h100",
                 gpus_per_replica=int(rng.choice(WIDTHS, p=[0.4, 0.3, 0.2, 0.1])),
-                service=Service(time_s=float(rng.uniform(0.5, 1.5)) * SERVICE_S, scv=1.0, concurrency=SLOTS),
+                service=Service(time_s=float(rng.uniform(0.5, 1.5)) * SERVICE_S, scv=1.0, concurrency=int(slots[n])),
                 targets=(Target(kind=TargetKind.WAIT, bound_s=2.0, percentile=0.95),),
                 waiting_cost_usd_per_request_h=float(rng.uniform(0.5, 4.0)),
             )
@@ -94,8 +107,9 @@ def made_demand(size: Size, fleet: Fleet) -> dict[str, list[WindowDemand]]:
     sizes = rng.lognormal(0.0, 1.0, size.workloads)
     widths = np.array([workload.gpus_per_replica for workload in fleet.workloads])
     times_s = np.array([workload.service.time_s for workload in fleet.workloads])
+    slots = np.array([workload.service.concurrency for workload in fleet.workloads])
     gpus = 0.45 * size.demand * fleet.pools[0].nodes * 8
-    mean_rps = sizes * gpus / float(sizes @ widths) * SLOTS / times_s
+    mean_rps = sizes * gpus / float(sizes @ widths) * slots / times_s
     made = {}
     for n, workload in enumerate(fleet.workloads):
         phase = rng.normal(15.0, 1.5) * 60.0
@@ -103,20 +117,20 @@ def made_demand(size: Size, fleet: Fleet) -> dict[str, list[WindowDemand]]:
         days = rng.normal(1.0, 0.05, (size.windows, DAYS, 1))
         noise = rng.normal(1.0, 0.05, (size.windows, DAYS, PER_DAY))
         rates = np.maximum(0.01, mean_rps[n] * wave[:, None, None] * days * noise)
-        made[workload.name] = [_window(rates[k], float(times_s[n])) for k in range(size.windows)]
+        made[workload.name] = [_window(rates[k], float(times_s[n]), size.arrival_scv) for k in range(size.windows)]
     return made
 
 
-def _window(rates: np.ndarray[tuple[int, ...], np.dtype[np.float64]], service_s: float) -> WindowDemand:
+def _window(rates: np.ndarray[tuple[int, ...], np.dtype[np.float64]], service_s: float, scv: float) -> WindowDemand:
     flat = rates.ravel()
     return WindowDemand(
         rates_rps=flat * 1.1,
-        scv=np.ones(len(flat)),
+        scv=np.full(len(flat), scv),
         offsets=np.arange(0, len(flat) + 1, PER_DAY),
         day=np.arange(DAYS),
         days=DAYS,
         value_rates_rps=flat,
-        value_scv=np.ones(len(flat)),
+        value_scv=np.full(len(flat), scv),
         service_time_s=service_s,
         service_scv=1.0,
     )
@@ -178,22 +192,30 @@ def parts(size: Size) -> None:
         print(f"  {name:<32}{after - before:6.2f} CPU-s")
 
 
-def main() -> int:
+def broken_limits(name: str, size: Size, limit_s: float, *, is_short: bool) -> list[str]:
+    """Plans one fleet; the limits that it broke."""
+    print(f"{name}:", flush=True)
+    seconds, gap, short = planned(size)
+    parts(size)
+    checks = {
+        f"{name}: CPU seconds": seconds <= limit_s,
+        f"{name}: gap": gap <= LIMITS["gap"],
+        f"{name}: shortages": (short > 0) == is_short,
+    }
+    return [check for check, is_held in checks.items() if not is_held]
+
+
+def main(names: list[str]) -> int:
     """Run, print, compare with the limits."""
-    planned(replace(FULL, workloads=12, windows=8, nodes=60))
-    planned(replace(FULL, workloads=12, windows=8, nodes=60, demand=1.6))
     broken = []
-    for name, demand in (("holds", 1.0), ("short", 1.6)):
-        size = replace(FULL, demand=demand)
-        print(f"{name}:")
-        seconds, gap, short = planned(size)
-        parts(size)
-        checks = {
-            f"{name}: CPU seconds": seconds <= LIMITS["cpu_s"],
-            f"{name}: gap": gap <= LIMITS["gap"],
-            f"{name}: shortages": (short > 0) == (name == "short"),
-        }
-        broken += [check for check, held in checks.items() if not held]
+    for limit in names or KINDS:
+        size = KINDS[limit]
+        cases = {"holds": size, "short": replace(size, demand=SHORT * size.demand)}
+        for case in cases.values():
+            planned(replace(case, workloads=12, windows=8, nodes=60))
+        for name, case in cases.items():
+            label = f"{limit.removesuffix('cpu_s')}{name}"
+            broken += broken_limits(label, case, LIMITS[limit], is_short=name == "short")
     peak_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0
     print(f"peak memory {peak_mib:.0f} MiB")
     if peak_mib > LIMITS["peak_mib"]:
@@ -204,4 +226,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))
