@@ -47,7 +47,7 @@ def test_the_documented_algorithm(used: int, ready: int, unready: int, target: f
 
 def counts(scaler: Autoscaler, start: int, used: list[int]) -> list[int]:
     """The pods after every sync, ten slots each, the given slots in use."""
-    pods = new_pods(scaler, start)
+    pods = new_pods(scaler, start, at_s=0.0)
     rules = rules_of(scaler)
     return [int(look(pods, rules, slots, 10, 15.0 * sync)) for sync, slots in enumerate(used)]
 
@@ -64,6 +64,11 @@ def test_down_waits_for_the_highest_advice_of_five_minutes() -> None:
     assert found[22:] == [3] * 10
 
 
+def test_the_first_advice_is_what_stands_so_a_restart_takes_nothing_down() -> None:
+    scaler = Autoscaler(target=0.5, min_replicas=1, max_replicas=60, startup_s=0.0)
+    assert counts(scaler, 20, [0] * 22) == [20] * 20 + [1, 1]
+
+
 def test_not_below_the_minimum_and_by_no_more_than_the_policy() -> None:
     scaler = Autoscaler(target=0.5, min_replicas=4, max_replicas=60, startup_s=0.0, stabilisation_s=0.0, down_share=0.5)
     assert counts(scaler, 40, [0] * 6) == [20, 10, 5, 4, 4, 4]
@@ -71,7 +76,7 @@ def test_not_below_the_minimum_and_by_no_more_than_the_policy() -> None:
 
 def test_pods_on_their_way_leave_first_and_are_held_when_ready() -> None:
     scaler = Autoscaler(target=0.5, min_replicas=1, max_replicas=60, startup_s=40.0, stabilisation_s=0.0)
-    pods = new_pods(scaler, 4)
+    pods = new_pods(scaler, 4, at_s=0.0)
     assert look(pods, rules_of(scaler), 40, 10, 0.0) == 8
     assert pods.ready_s[:8].tolist() == [-math.inf] * 4 + [40.0] * 4
     assert look(pods, rules_of(scaler), 15, 10, 15.0) == 3
@@ -140,7 +145,7 @@ class Model:
 
 
 def slow(scaler: Autoscaler, slots: int, start: int, requests: Requests, end: int) -> Model:
-    model = Model(scaler=scaler, slots=slots, pods=[-math.inf] * start)
+    model = Model(scaler=scaler, slots=slots, pods=[-math.inf] * start, advice=[(0.0, start)])
     for half in range(2 * end):
         at = half / 2.0
         model.serve(at, requests)

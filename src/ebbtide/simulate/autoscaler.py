@@ -90,18 +90,20 @@ def rules_of(scaler: Autoscaler) -> Rules:
     )
 
 
-def new_pods(scaler: Autoscaler, replicas: int) -> Pods:
-    """So many pods that are ready since ever, with no recommendation yet."""
-    kept = math.ceil(scaler.stabilisation_s / scaler.sync_s) + 1
+def new_pods(scaler: Autoscaler, replicas: int, *, at_s: float) -> Pods:
+    """So many pods that are ready since ever; the first recommendation is what stands at ``at_s``, the first look."""
+    kept = math.ceil(scaler.stabilisation_s / scaler.sync_s) + 2
     ready_s = np.full(scaler.max_replicas, np.inf)
     replicas = min(max(replicas, scaler.min_replicas), scaler.max_replicas)
     ready_s[:replicas] = -np.inf
-    return Pods(
+    pods = Pods(
         ready_s=ready_s,
-        state=np.array([replicas, 0], dtype=np.int64),
+        state=np.array([replicas, 1], dtype=np.int64),
         advice=np.zeros(kept, dtype=np.int64),
         advised_s=np.full(kept, -np.inf),
     )
+    pods.advice[0], pods.advised_s[0] = replicas, at_s
+    return pods
 
 
 @njit(cache=True)

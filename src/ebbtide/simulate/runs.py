@@ -164,7 +164,7 @@ def planned_run(capacity: Capacity, *, balancing: Balancing, slots: int) -> Run:
 def autoscaled_run(scaler: Autoscaler, *, start_s: float, replicas: int, balancing: Balancing, slots: int) -> Run:
     """A run under an autoscaler that looks first at ``start_s``, where ``replicas`` pods are ready."""
     line = new_line(KINDS[balancing], scaler.max_replicas, slots)
-    pods = new_pods(scaler, replicas)
+    pods = new_pods(scaler, replicas, at_s=start_s)
     standing = np.array([pods.state[0]])
     run = Run(
         line=line,

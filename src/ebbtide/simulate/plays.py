@@ -1,0 +1,129 @@
+"""Policies played against the same requests, piece by piece; and the autoscaler's target, tuned on past ones.
+
+What belongs here: one workload's requests through the queue of every policy. What doesn't: which policies there are and
+what they set (``policies``, ``allocate``), nodes (``realised``), documents.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ebbtide.fleet.demand import Series
+from ebbtide.fleet.fleet import Fleet
+from ebbtide.fleet.workload import Workload
+from ebbtide.simulate.autoscaler import Autoscaler
+from ebbtide.simulate.fcfs import Capacity
+from ebbtide.simulate.policies import TOLERANCE, grid_windows
+from ebbtide.simulate.realised import window_starts
+from ebbtide.simulate.runs import Run, autoscaled_run, planned_run
+from ebbtide.simulate.scoring import Cells, Tally
+from ebbtide.simulate.streams import Stream, pieces_of, split_days, stream_of
+
+TARGETS = tuple(round(0.20 + 0.05 * step, 2) for step in range(16))  # 20 % to 95 % of slots in use
+MOST_TUNING_REQUESTS = 40e6  # past days are tuned on, the youngest first, up to so many requests of a workload
+
+Setting = Capacity | Autoscaler
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Played:
+    """One policy's run of one workload: what became of the requests, what served, and what pods were held."""
+
+    tally: Tally
+    capacity: Capacity
+    pods: Capacity
+
+
+def play(
+    workload: Workload,
+    stream: Stream,
+    settings: Mapping[str, Setting],
+    cells: Cells,
+    *,
+    seed: tuple[int, ...],
+    progress: Callable[[float], None] = lambda share: None,
+) -> dict[str, Played]:
+    """Every policy's run over the same requests; ``progress`` is told the share of the stream that is done.
+
+    Memory: a piece of requests, and the standing queue of every policy.
+    """
+    runs = {name: _run(workload, stream, setting) for name, setting in settings.items()}
+    tallies = {name: Tally.of(workload, stream, cells) for name in settings}
+    for requests, draws, until_s in pieces_of(stream, seed=seed):
+        for name, run in runs.items():
+            tallies[name].add(run.take(requests, draws, until_s))
+        progress((until_s - stream.start_s) / (stream.end_s - stream.start_s))
+    for name, run in runs.items():
+        tallies[name].add(run.close())
+    return {name: Played(tally=tallies[name], capacity=run.capacity, pods=run.pods) for name, run in runs.items()}
+
+
+def autoscaler_of(fleet: Fleet, workload: Workload, target: float) -> Autoscaler:
+    """Kubernetes' defaults with the workload's start-up time; at most what its pool's movable nodes hold of it."""
+    pool = fleet.pool(workload.pool)
+    wide = math.ceil(workload.gpus_per_replica / pool.gpus_per_node)
+    fits = (
+        pool.max_production_nodes // wide
+        if workload.gpus_per_replica > pool.gpus_per_node
+        else pool.max_production_nodes * (pool.gpus_per_node // workload.gpus_per_replica)
+    )
+    least = max(workload.min_replicas, 1)  # an autoscaler has a minimum of 1
+    most = fits if workload.max_replicas is None else min(fits, workload.max_replicas)
+    return Autoscaler(
+        target=target, min_replicas=least, max_replicas=max(most, least), startup_s=workload.startup_time_s
+    )
+
+
+def tuned_target(fleet: Fleet, workload: Workload, series: Series, static: int, *, seed: tuple[int, ...]) -> float:
+    """The highest target with which the youngest past days hold as many windows as under ``static`` replicas.
+
+    Less half a point (``TOLERANCE``). Both are simulated on the same requests of whole days; windows are two hours.
+    Found by bisection: more slots in use never serve better. The lowest target where none holds as many.
+    """
+    whole = stream_of(workload, series, start_s=series.start_s, end_s=series.end_s)
+    start_s = max(split_days(whole, MOST_TUNING_REQUESTS), whole.start_s)
+    past = stream_of(workload, series, start_s=start_s, end_s=series.end_s)
+    starts_s, window = window_starts(grid_windows(), start_s=past.start_s, end_s=past.end_s, time_zone=fleet.time_zone)
+    cells = Cells(starts_s=starts_s, window=window, end_s=float(past.end_s), windows=len(grid_windows()))
+
+    def held(settings: Mapping[str, Setting]) -> dict[str, float]:
+        played = play(workload, past, settings, cells, seed=seed)
+        return {name: _share(one.tally) for name, one in played.items()}
+
+    low, high = 0, len(TARGETS)  # TARGETS[low] is taken where nothing above it holds
+    middle = (low + high) // 2
+    steady = Capacity(starts_s=np.array([float(past.start_s)]), replicas=np.array([static], dtype=np.int64))
+    shares = held({"static": steady, "reactive": autoscaler_of(fleet, workload, TARGETS[middle])})
+    wished = shares["static"] - TOLERANCE
+    while True:
+        if shares["reactive"] >= wished:
+            low = middle
+        else:
+            high = middle
+        middle = (low + high) // 2
+        if middle == low:
+            return TARGETS[low]
+        shares = held({"reactive": autoscaler_of(fleet, workload, TARGETS[middle])})
+
+
+def _share(tally: Tally) -> float:
+    share = tally.score.held_share
+    return 1.0 if math.isnan(share) else share
+
+
+def _run(workload: Workload, stream: Stream, setting: Setting) -> Run:
+    slots, balancing = workload.service.concurrency, workload.balancing
+    if isinstance(setting, Capacity):
+        return planned_run(setting, balancing=balancing, slots=slots)
+    load = stream.rates_rps[0] * stream.service_time_s if len(stream.rates_rps) else 0.0
+    return autoscaled_run(
+        setting,
+        start_s=float(stream.start_s),
+        replicas=math.ceil(load / slots / setting.target),
+        balancing=balancing,
+        slots=slots,
+    )
