@@ -102,6 +102,41 @@ def allocate(
 
 
 @app.command()
+def backtest(
+    fleet: FleetFile,
+    against: Annotated[
+        str, typer.Option(metavar="POLICIES", help="Rivals, with commas: static, reactive, cron, hindsight.")
+    ] = "static,reactive,cron,hindsight",
+    seed: Annotated[int, typer.Option(min=0, help="Of arrivals and services: the same seed, the same run.")] = 1,
+    workloads: Annotated[bool, typer.Option("--workloads", help="Also a table for each workload.")] = False,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="DIR", help="Write backtest.html there.")
+    ] = None,
+    json: Json = False,
+) -> int:
+    """Replay past demand under ebbtide and other policies; each plans on what came before.
+
+    With two weeks and more of demand, weeks are replayed; with less, days.
+    """
+    ensure_kernel_cache()
+    from ebbtide.cli.render_backtest import backtest_json, render_backtest
+    from ebbtide.workflows.backtest import backtest as workflow
+
+    rivals = tuple(name.strip() for name in against.split(",") if name.strip())
+    with Talk(quiet=json) as talk:
+        found = workflow(fleet, output, against=rivals, seed=seed, stage=talk.stage)
+    if json:
+        put_json(backtest_json(found))
+        return Exit.DONE
+    for line in found.talk:
+        say(line)
+    put(render_backtest(found, workloads=workloads, colour=_colour(), width=terminal_width()))
+    if found.written:
+        say("wrote " + ", ".join(str(path) for path in found.written))
+    return Exit.DONE
+
+
+@app.command()
 def size(
     context: typer.Context,
     arrival_rate_rps: Annotated[float, typer.Option(help="Requests a second that arrive.")],

@@ -48,8 +48,8 @@ class Figure:
 
 def render_report(report: ReportInput) -> str:
     """The whole page as text: one file, no address in it, nothing to load; the same bytes for the same plan."""
-    environment = _environment()
-    script, style = _source("report.js"), _source("report.css")
+    environment = page_environment()
+    script, style = page_source("report.js"), page_source("report.css")
     fleet, schedule, explanation = report.fleet, report.schedule, report.explanation
     heads = headings(schedule.windows)
     whys = tuple(why_tables(fleet, schedule, explanation, most_rows=MOST_REASONS))
@@ -82,7 +82,8 @@ def render_report(report: ReportInput) -> str:
 
 
 @cache
-def _environment() -> Environment:
+def page_environment() -> Environment:
+    """Templates with escaping on, and people's figures as filters."""
     environment = Environment(
         loader=PackageLoader("ebbtide.adapters.report"),
         autoescape=True,
@@ -103,8 +104,9 @@ def tied(text: str) -> str:
     return text.replace(" %", "\N{NO-BREAK SPACE}%")
 
 
-def _source(name: str) -> str:
-    environment = _environment()
+def page_source(name: str) -> str:
+    """One of our own files, as it is."""
+    environment = page_environment()
     assert environment.loader is not None
     return environment.loader.get_source(environment, name)[0]
 

@@ -1,0 +1,275 @@
+"""Real demand replayed: every policy planned on its past alone, all scored on the same requests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from whenever import Time
+
+from ebbtide.errors import InputError, Place
+from ebbtide.fleet.demand import Floats
+from ebbtide.fleet.fleet import Fleet
+from ebbtide.fleet.horizon import hours_label
+from ebbtide.fleet.schedule import Schedule
+from ebbtide.forecast.calendar import date_at, instant_s
+from ebbtide.simulate.plays import Played, play
+from ebbtide.simulate.realised import Realised, window_starts
+from ebbtide.simulate.scoring import Cells, Score, together
+from ebbtide.simulate.streams import Stream, stream_of
+from ebbtide.units import SECONDS_PER_HOUR
+from ebbtide.workflows.allocate import silent
+from ebbtide.workflows.backtest_plans import (
+    EBBTIDE,
+    HINDSIGHT,
+    ORDER,
+    Fold,
+    Plans,
+    plans_of,
+    realised_of,
+)
+from ebbtide.workflows.demand import Demand, Stage, source_talk
+
+WEEK_DAYS = 7
+_MIDNIGHT = Time(0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PolicyScore:
+    """One policy over all tested stretches: its scores by workload and window, and what it held and moved."""
+
+    name: str
+    scores: Mapping[str, Mapping[str, Score]]
+    gpu_h: Mapping[str, float]
+    production_gpu_h: float
+    moving_gpu_h: float
+    research_gpu_h: float
+    lost_gpu_h: float
+    moves: int
+    shortages: tuple[str, ...]
+    over_nodes: Mapping[str, int]
+    notes: tuple[str, ...]
+
+    def of_workload(self, workload: str) -> Score:
+        """One workload's score over all windows."""
+        return together(list(self.scores[workload].values()))
+
+    @property
+    def score(self) -> Score:
+        """All workloads together."""
+        return together([one for windows in self.scores.values() for one in windows.values()])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Tested:
+    """One fold as it was played: for the timeline. By policy and workload, for every cell: the wait, and who missed."""
+
+    fold: Fold
+    schedule: Schedule
+    cells: Cells
+    streams: Mapping[str, Stream]
+    realised: Mapping[str, Realised]
+    waits_s: Mapping[str, Mapping[str, Floats]]
+    missed: Mapping[str, Mapping[str, NDArray[np.bool_]]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Backtested:
+    """What `backtest` found. ``unit``: ``week`` or ``day``; ``unscored``: intervals interpolated, not scored."""
+
+    fleet: Fleet
+    policies: tuple[PolicyScore, ...]
+    tested: tuple[Tested, ...]
+    seed: int
+    unit: str
+    unscored: int
+    intervals: int
+    talk: tuple[str, ...]
+    written: tuple[Path, ...] = ()
+
+    def policy(self, name: str) -> PolicyScore | None:
+        """The policy of that name; None where it was not asked for."""
+        return next((one for one in self.policies if one.name == name), None)
+
+    def regret(self, policy: PolicyScore) -> float | None:
+        """Production GPU-hours over hindsight's − 1; None without hindsight, and for itself."""
+        best = self.policy(HINDSIGHT)
+        if best is None or policy is best or best.production_gpu_h <= 0:
+            return None
+        return policy.production_gpu_h / best.production_gpu_h - 1.0
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class _Sums:
+    """A policy's sums while folds are added."""
+
+    scores: dict[str, dict[str, list[Score]]] = field(default_factory=dict)
+    gpu_h: dict[str, float] = field(default_factory=dict)
+    given: list[Realised] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def backtested(
+    fleet: Fleet, demand: Demand, *, against: tuple[str, ...], seed: int, stage: Stage = silent
+) -> Backtested:
+    """Plan on weeks 1 … k, run week k + 1, for every k; days instead of weeks where there are fewer than two.
+
+    Weeks are of seven calendar days in the fleet's zone, from the first whole one of the demand; what is left over at
+    its end is not tested. ``InputError`` where the demand has less than two whole days.
+    """
+
+    unit, folds = folds_of(fleet, demand)
+    sums = {name: _Sums() for name in ORDER if name == EBBTIDE or name in against}
+    tested = [_test(fleet, demand, fold, against, sums, seed=seed, stage=stage) for fold in folds]
+    streams = [stream for one in tested for stream in one.streams.values()]
+    return Backtested(
+        fleet=fleet,
+        policies=tuple(_policy_score(name, one) for name, one in sums.items()),
+        tested=tuple(tested),
+        seed=seed,
+        unit=unit,
+        unscored=sum(int((~stream.scored).sum()) for stream in streams),
+        intervals=sum(len(stream.scored) for stream in streams),
+        talk=tuple(line for record in demand.records for line in source_talk(record)),
+    )
+
+
+def folds_of(fleet: Fleet, demand: Demand) -> tuple[str, tuple[Fold, ...]]:
+    """The unit and the tested stretches: midnights of the fleet's zone inside the span that all workloads share."""
+    zone = fleet.time_zone
+    start_s = max(series.start_s for series in demand.series.values())
+    end_s = min(series.end_s for series in demand.series.values())
+    date = date_at(start_s, zone)
+    midnights = []
+    while (at := instant_s(date, _MIDNIGHT, zone)) <= end_s:
+        midnights += [at] if at >= start_s else []
+        date = date.add(days=1)
+    days = len(midnights) - 1
+    if days < 2:
+        raise InputError(
+            f"the demand holds {max(days, 0)} whole days in {zone}; a backtest plans on one and runs another",
+            kind="too_short",
+            place=Place(field="demand"),
+            hint="give more history",
+        )
+    weekly = days >= 2 * WEEK_DAYS
+    marks = midnights[::WEEK_DAYS] if weekly else midnights
+    first = 1 if weekly or days == 2 else 2  # one day says nothing of how days differ
+    folds = [
+        Fold(number=number, start_s=begin, end_s=end)
+        for number, (begin, end) in enumerate(zip(marks[first:-1], marks[first + 1 :], strict=True))
+    ]
+    return ("week" if weekly else "day"), tuple(folds)
+
+
+def _test(
+    fleet: Fleet,
+    demand: Demand,
+    fold: Fold,
+    against: tuple[str, ...],
+    sums: dict[str, _Sums],
+    *,
+    seed: int,
+    stage: Stage,
+) -> Tested:
+    plans = plans_of(fleet, demand, fold, against, seed=seed, stage=stage)
+    starts_s, window = window_starts(
+        plans.schedule.windows, start_s=fold.start_s, end_s=fold.end_s, time_zone=fleet.time_zone
+    )
+    cells = Cells(starts_s=starts_s, window=window, end_s=float(fold.end_s), windows=len(plans.schedule.windows))
+    streams = {
+        one.name: stream_of(one, demand.series[one.name], start_s=fold.start_s, end_s=fold.end_s)
+        for one in fleet.workloads
+    }
+    played = _play_all(fleet, fold, plans, streams, cells, seed=seed, stage=stage)
+    given = {}
+    for name, one in sums.items():
+        mine = {workload: runs[name] for workload, runs in played.items()}
+        given[name] = realised_of(fleet, fold, name, plans, mine)
+        _add(one, fleet, fold, plans, name, mine, given[name])
+    tallies = {name: {workload: runs[name].tally for workload, runs in played.items()} for name in sums}
+    shares = {one.name: one.targets[0].percentile for one in fleet.workloads}
+    return Tested(
+        fold=fold,
+        schedule=plans.schedule,
+        cells=cells,
+        streams=streams,
+        realised=given,
+        waits_s={name: {key: one.wait_s(shares[key]) for key, one in mine.items()} for name, mine in tallies.items()},
+        missed={name: {key: ~one.held for key, one in mine.items()} for name, mine in tallies.items()},
+    )
+
+
+def _play_all(
+    fleet: Fleet,
+    fold: Fold,
+    plans: Plans,
+    streams: Mapping[str, Stream],
+    cells: Cells,
+    *,
+    seed: int,
+    stage: Stage,
+) -> dict[str, dict[str, Played]]:
+    """Every workload's runs under every policy; progress is counted in requests."""
+    total = max(sum(stream.expected_requests for stream in streams.values()), 1.0)
+    done = 0.0
+    played = {}
+    for number, workload in enumerate(fleet.workloads):
+        stream = streams[workload.name]
+
+        def tell(share: float, before: float = done, mine: float = stream.expected_requests) -> None:
+            stage(f"replaying stretch {fold.number + 1}", int(1000 * (before + share * mine) / total), 1000)
+
+        settings = {name: by_workload[workload.name] for name, by_workload in plans.settings.items()}
+        played[workload.name] = play(workload, stream, settings, cells, seed=(seed, fold.number, number), progress=tell)
+        done += stream.expected_requests
+    return played
+
+
+def _add(
+    sums: _Sums,
+    fleet: Fleet,
+    fold: Fold,
+    plans: Plans,
+    name: str,
+    played: Mapping[str, Played],
+    given: Realised,
+) -> None:
+    for workload in fleet.workloads:
+        score = played[workload.name].tally.score
+        by_window = sums.scores.setdefault(workload.name, {})
+        for k, window in enumerate(plans.schedule.windows):
+            if score.cells[k] or window.valid_from is None:
+                by_window.setdefault(hours_label(window), []).append(score.of_window(k))
+        pods = given.pods[workload.name]
+        lengths_s = np.diff(np.append(np.maximum(pods.starts_s, fold.start_s), fold.end_s))
+        hours = float((pods.replicas * lengths_s).sum()) / SECONDS_PER_HOUR * workload.gpus_per_replica
+        sums.gpu_h[workload.name] = sums.gpu_h.get(workload.name, 0.0) + hours
+    sums.given.append(given)
+    sums.notes.append(plans.notes[name])
+
+
+def _policy_score(name: str, sums: _Sums) -> PolicyScore:
+    over: dict[str, int] = {}
+    for given in sums.given:
+        for held in given.pools:
+            over[held.pool.name] = max(over.get(held.pool.name, 0), held.over)
+    return PolicyScore(
+        name=name,
+        scores={
+            workload: {label: together(parts) for label, parts in windows.items()}
+            for workload, windows in sums.scores.items()
+        },
+        gpu_h=sums.gpu_h,
+        production_gpu_h=sum(one.production_gpu_h for one in sums.given),
+        moving_gpu_h=sum(one.moving_gpu_h for one in sums.given),
+        research_gpu_h=sum(one.given_gpu_h for one in sums.given),
+        lost_gpu_h=sum(one.lost_gpu_h for one in sums.given),
+        moves=sum(one.moves for one in sums.given),
+        shortages=tuple(short for one in sums.given for short in one.shortages),
+        over_nodes=over,
+        notes=tuple(sums.notes),
+    )
