@@ -60,9 +60,7 @@ def plans_of(fleet: Fleet, demand: Demand, fold: Fold, against: tuple[str, ...],
     notes = {EBBTIDE: f"margin {tuning}"}
     if HINDSIGHT in against:
         own = part(demand, fold.start_s, fold.end_s)
-        bare = Tuning(
-            margins=dict.fromkeys(own.series, NO_MARGIN), trials=0, held_share=np.nan, held_shares={}, assumed=False
-        )
+        bare = replace(tuning, margins=dict.fromkeys(own.series, NO_MARGIN))
         planned[HINDSIGHT] = _scheduled(fleet, _schedule(fleet, own, bare, fold), fold)
         notes[HINDSIGHT] = "planned on the tested days' own rates, without margin"
     settings: dict[str, Mapping[str, Setting]] = {name: one.capacity for name, one in planned.items()}
@@ -147,14 +145,13 @@ def _simple(
             f"(static {chosen.static_share:.1%})"
         )
     if REACTIVE in against:
-        targets = {}
+        tunings = {}
         for number, one in enumerate(fleet.workloads):
             stage(f"tuning the autoscaler, {_name(fold)}", number, len(fleet.workloads))
-            own = past.series[one.name]
-            tuning_seed = (seed, fold.number, number, 1)
-            targets[one.name] = tuned_target(fleet, one, own, static[one.name], seed=tuning_seed)
-        settings[REACTIVE] = {one.name: autoscaler_of(fleet, one, targets[one.name]) for one in fleet.workloads}
-        notes[REACTIVE] = "slots in use: " + ", ".join(f"{name} {target:.0%}" for name, target in targets.items())
+            own, own_seed = past.series[one.name], (seed, fold.number, number, 1)
+            tunings[one.name] = tuned_target(fleet, one, own, static[one.name], seed=own_seed)
+        settings[REACTIVE] = {one.name: autoscaler_of(fleet, one, tunings[one.name].target) for one in fleet.workloads}
+        notes[REACTIVE] = "; ".join(f"{name} {tuning}" for name, tuning in tunings.items())
 
 
 def _steady(replicas: Mapping[str, int], fold: Fold) -> dict[str, Setting]:

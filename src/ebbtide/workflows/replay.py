@@ -16,11 +16,10 @@ from ebbtide.fleet.fleet import Fleet
 from ebbtide.fleet.horizon import hours_label
 from ebbtide.fleet.schedule import Schedule
 from ebbtide.forecast.calendar import date_at, instant_s
-from ebbtide.simulate.plays import Played, play
+from ebbtide.simulate.plays import Played, play, replica_hours
 from ebbtide.simulate.realised import Realised, window_starts
 from ebbtide.simulate.scoring import Cells, Score, together
 from ebbtide.simulate.streams import Stream, stream_of
-from ebbtide.units import SECONDS_PER_HOUR
 from ebbtide.workflows.allocate import silent
 from ebbtide.workflows.backtest_plans import (
     EBBTIDE,
@@ -245,8 +244,7 @@ def _add(
             if score.cells[k] or window.valid_from is None:
                 by_window.setdefault(hours_label(window), []).append(score.of_window(k))
         pods = given.pods[workload.name]
-        lengths_s = np.diff(np.append(np.maximum(pods.starts_s, fold.start_s), fold.end_s))
-        hours = float((pods.replicas * lengths_s).sum()) / SECONDS_PER_HOUR * workload.gpus_per_replica
+        hours = replica_hours(pods, start_s=fold.start_s, end_s=fold.end_s) * workload.gpus_per_replica
         sums.gpu_h[workload.name] = sums.gpu_h.get(workload.name, 0.0) + hours
     sums.given.append(given)
     sums.notes.append(plans.notes[name])
