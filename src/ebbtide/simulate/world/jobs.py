@@ -47,6 +47,7 @@ class ResearchLoad:
     backlog: int = 8
     nodes: tuple[int, ...] = (0, 1, 1, 2, 4)
     hours: tuple[float, float] = (1.0, 24.0)
+    reserved_hours: tuple[float, float] = (24.0, 240.0)
     checkpoint_s: tuple[float, float] = (1800.0, 7200.0)
     grace_s: float = 180.0
     startup_s: float = 60.0
@@ -176,7 +177,7 @@ class Arrivals:
             number=self._made,
             queue=queue,
             gpus=nodes * full if nodes else max(full // 2, 1),
-            total_s=dice.between(load.hours) * 3600.0,
+            total_s=dice.between(load.reserved_hours if reserved else load.hours) * 3600.0,
             checkpoint_s=dice.between(load.checkpoint_s),
             reserved=reserved,
             preemptible=not reserved and not dice.chance(load.steadfast),

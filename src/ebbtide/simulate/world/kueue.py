@@ -89,7 +89,7 @@ class Queue:
         for job in list(self.homeless):
             self._house(job)
         for reserved, queue in self.queued.items():
-            if reserved and not self.arrivals.load.fill_reserved:
+            if reserved and not (self.arrivals.load.fill_reserved and self.pool.has_room(Tenure.RESERVED)):
                 continue
             self._fill(reserved)
             while admitted := self._admitted(queue):

@@ -45,7 +45,8 @@ class Machine:
 class Host:
     """One Node object. ``taken`` GPUs are promised (admitted or standing); ``used`` ones are held by pods.
 
-    ``there`` False: the machine runs on, but its Node object was deleted. ``residents``: GPUs held here by each.
+    ``there`` False: the machine runs on, but its Node object was deleted. ``residents``: GPUs held here by each. It
+    lies on the ``shelf`` of those with as much ``room``; -1: it takes nothing.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Host:
     hung: int = 0
     residents: dict[Resident, int] = field(default_factory=dict)
     room: int = -1
+    shelf: dict[Host, None] | None = None
 
     @property
     def takes_pods(self) -> bool:
@@ -218,17 +220,18 @@ class NodePool:
         room = max(host.gpus - host.taken, 0) if host.takes_pods else -1
         if room == host.room:
             return
-        if host.room >= 0:
-            self._leave_room(host)
+        self._leave_room(host)
         if room >= 0 and host.tenure is not None:
-            self._rooms[host.tenure][room][host] = None
-        if room > host.room:
+            host.shelf = self._rooms[host.tenure][room]
+            host.shelf[host] = None
+        grew, host.room = room > host.room, room
+        if grew:
             self.on_room()
-        host.room = room
 
     def _leave_room(self, host: Host) -> None:
-        for rooms in self._rooms.values():
-            rooms[host.room].pop(host, None)
+        if host.shelf is not None:
+            del host.shelf[host]
+            host.shelf = None
 
     def set_ready(self, host: Host, ready: bool) -> None:
         """The kubelet reports, or is silent."""
@@ -246,10 +249,8 @@ class NodePool:
 
     def set_tenure(self, host: Host, tenure: Tenure | None) -> None:
         """Write the tenure label."""
-        if host.room >= 0:
-            self._leave_room(host)
-            host.room = -1
-        host.tenure = tenure
+        self._leave_room(host)
+        host.tenure, host.room = tenure, -1
         self.touch(host)
 
     def hold(self, host: Host, resident: Resident, gpus: int) -> None:
@@ -267,6 +268,10 @@ class NodePool:
         """Pods are gone from a host."""
         host.used -= host.residents.pop(resident, 0)
         self._see_anew(host)
+
+    def has_room(self, tenure: Tenure) -> bool:
+        """Whether any host of that tenure has a GPU to give."""
+        return any(self._rooms[tenure][1:])
 
     def find(self, tenure: Tenure, gpus: int) -> tuple[Host, ...] | None:
         """Hosts for one that needs ``gpus`` together: the fullest that has room, or as many empty ones as it fills."""

@@ -176,7 +176,8 @@ class SimulatedWorld:
     def _look(self, side: Side, at_s: float) -> Sight:
         if self.is_dark(side):
             return self._sights[side]
-        self._edited = {one for one in self._edited if _side_of(one) is not side}
+        if self._edited:
+            self._edited = {one for one in self._edited if _side_of(one) is not side}
         last = self._sights[side]
         pools = last.pools
         clouds = self._clouds
