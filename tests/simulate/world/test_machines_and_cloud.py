@@ -221,6 +221,23 @@ def test_a_node_may_come_twice_until_the_provider_notices(hands):
     assert hand.world.truth("h100").total == 12
 
 
+def test_a_size_that_counts_a_machine_taken_back_is_lowered_when_all_heals(hands):
+    hand = hands(troubles=Troubles(delivery_twice=1.0))
+    moved(hand)
+    hand.wait(1.5 * HOUR_S)
+    first, _ = (node.name for node in hand.joined(Side.RESEARCH))
+    hand.remove(Side.RESEARCH, first, size=7)  # both were counted: eight, less this one
+    hand.wait(600.0)
+    hand.grow(Side.PRODUCTION, 6)
+    hand.wait(120.0)
+    assert sum(hand.size(side) for side in Side) == 13
+    hand.world.heal()
+    hand.wait(4 * HOUR_S)
+    assert sum(hand.size(side) for side in Side) == 12
+    assert hand.world.truth("h100").total == 12
+    assert hand.world.observe(0.0).production.pool("h100").stock_out_s is None
+
+
 def test_removal_is_slow_or_stalls(hands):
     usual = Pace(removal_s=(100.0, 100.0))
     for troubles, least_s in (

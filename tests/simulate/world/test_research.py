@@ -93,6 +93,24 @@ def test_work_that_waits_for_a_node_stays_pending_when_that_is_cordoned(hands):
     assert hand.node(Side.RESEARCH, "h100-r12").pods == 1
 
 
+def test_work_that_waits_for_a_node_looks_for_another_when_that_is_gone(hands):
+    hand = hands(production_nodes=8, load=STEADY, troubles=Troubles(pods_hang=1.0), quota_gpus={"h100": 0})
+    hand.do(act.Cordon, side=Side.RESEARCH, node="h100-r11")
+    quota(hand, 8)
+    hand.wait(1.0)
+    first = next(name for name, one in hand.work().items() if one.nodes == ("h100-r12",))
+    hand.do(act.Park, work=first)
+    hand.wait(1.0)
+    (pending,) = (name for name, one in hand.work().items() if one.has_quota and not one.nodes)
+    hand.do(act.Uncordon, side=Side.RESEARCH, node="h100-r11")
+    hand.wait(600.0)
+    assert hand.work()[pending].nodes == ()  # it is bound to its node
+    hand.remove(Side.RESEARCH, "h100-r12")
+    while hand.work()[pending].has_quota and not hand.work()[pending].nodes and hand.world.now_s < HOUR_S:
+        hand.wait(60.0)
+    assert hand.work()[pending].nodes == ("h100-r11",)
+
+
 def test_reactivated_work_goes_back_onto_an_uncordoned_node_and_not_onto_a_cordoned_one(hands):
     for cordoned in (False, True):
         hand = hands(production_nodes=9, load=replace(STEADY, backlog=1))
@@ -198,8 +216,10 @@ def test_work_that_hangs_in_terminating_keeps_its_node(hands):
     hand = hands(production_nodes=9, load=STEADY, troubles=Troubles(pods_hang=1.0))
     hand.wait(1.0)
     ((name, one),) = hand.work().items()
+    hand.wait(1500.0)
     hand.do(act.Park, work=name)
     hand.wait(HOUR_S)
+    assert hand.work()[name].checkpointed_s == 1000.0  # what it lost does not change any more
     node = hand.node(Side.RESEARCH, one.nodes[0])
     assert (node.pods, node.stuck_pods) == (1, 1)
     hand.do(act.DeletePods, side=Side.RESEARCH, node=node.name)
