@@ -64,7 +64,7 @@ KINDS = {
     "cpu_s": FULL,
     "single_cpu_s": replace(FULL, demand=0.6, slots=(1,)),
     "mixed_cpu_s": replace(FULL, demand=0.8, slots=MIXED),
-    "bursty_cpu_s": replace(FULL, demand=0.5, slots=MIXED, arrival_scv=4.0),
+    "bursty_cpu_s": replace(FULL, demand=0.6, slots=MIXED, arrival_scv=4.0),
 }
 
 
