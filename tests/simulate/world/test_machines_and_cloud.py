@@ -225,8 +225,8 @@ def test_a_size_that_counts_a_machine_taken_back_is_lowered_when_all_heals(hands
     hand = hands(troubles=Troubles(delivery_twice=1.0))
     moved(hand)
     hand.wait(1.5 * HOUR_S)
-    first, _ = (node.name for node in hand.joined(Side.RESEARCH))
-    hand.remove(Side.RESEARCH, first, size=7)  # both were counted: eight, less this one
+    _, extra = (node.name for node in hand.joined(Side.RESEARCH))
+    hand.remove(Side.RESEARCH, extra, size=7)  # both were counted: eight, less this one
     hand.wait(600.0)
     hand.grow(Side.PRODUCTION, 6)
     hand.wait(120.0)
