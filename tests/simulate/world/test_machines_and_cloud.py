@@ -238,6 +238,16 @@ def test_a_size_that_counts_a_machine_taken_back_is_lowered_when_all_heals(hands
     assert hand.world.observe(0.0).production.pool("h100").stock_out_s is None
 
 
+def test_a_machine_that_nobody_asks_for_is_put_back_when_all_heals(hands):
+    hand = hands()
+    hand.remove(Side.PRODUCTION, YIELD_FIRST)
+    hand.wait(6 * HOUR_S)
+    assert len(hand.nodes(Side.RESEARCH)) == 6
+    hand.world.heal()
+    hand.wait(10 * HOUR_S)
+    assert len(hand.nodes(Side.RESEARCH)) == 7
+
+
 def test_removal_is_slow_or_stalls(hands):
     usual = Pace(removal_s=(100.0, 100.0))
     for troubles, least_s in (

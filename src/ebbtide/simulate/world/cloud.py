@@ -246,6 +246,7 @@ class Cloud:
         if host.machine.recalled:
             self._forget(host.machine)
         else:
+            host.machine.stocked_s = self._line.now_s
             self.stock.append(host.machine)
             self._restock()
 
@@ -277,9 +278,17 @@ class Cloud:
         for machine in [one for one in self.machines if one.extra and one.place is not None]:
             self.take_back(machine)
         self._square_up()
+        self._line.after(self._dice.between(self.troubles.noticed_s), self._put_back)
         for order in list(self.orders):
             self._line.after(self._dice.between(self._pace.delivery_s), self._deliver, order)
         self._restock()
+
+    def _put_back(self) -> None:
+        """Somebody sees machines that lie in stock for an hour and that nobody asks for: research's size gets them."""
+        idle = sum(machine.stocked_s < self._line.now_s - 3600.0 for machine in self.stock) - len(self.orders)
+        if idle > 0:
+            self._tally.did("alice", f"put {idle} forgotten machines back", self.pool.name, self._line.now_s)
+            self.write_size(Side.RESEARCH, self.sides[Side.RESEARCH].size + idle)
 
     def _square_up(self) -> None:
         """Somebody lowers a size that asks for more machines than there are: what was taken back is owed no more."""

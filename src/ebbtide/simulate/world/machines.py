@@ -37,6 +37,7 @@ class Machine:
     extra: bool = False
     ours: bool = True
     recalled: bool = False
+    stocked_s: float = 0.0
     host: Host | None = None
     place: Place | None = None
 
