@@ -85,7 +85,7 @@ def _turned(columns: list[Column]) -> list[Column]:
 
 def _wait(score: Score, share: float) -> str:
     seconds = score.wait_s(share)
-    return "-" if math.isnan(seconds) else wait(seconds) if math.isfinite(seconds) else "never"
+    return "-" if math.isnan(seconds) else wait(seconds)
 
 
 def _legend(found: Backtested) -> Iterator[str]:
@@ -178,10 +178,10 @@ def _score(score: Score) -> dict[str, object]:
 
 
 def _json(value: float) -> float | str | None:
-    """A number, ``unserved`` for an infinite wait, None without requests."""
+    """A number, ``unstable`` for an infinite wait, None without requests."""
     if math.isnan(value):
         return None
-    return value if math.isfinite(value) else "unserved"
+    return value if math.isfinite(value) else "unstable"
 
 
 def _span(found: Backtested) -> dict[str, object]:

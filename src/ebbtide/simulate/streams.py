@@ -16,7 +16,7 @@ from ebbtide.fleet.workload import Workload
 from ebbtide.forecast.measured import arrival_scv, mean_service_time_s, measured_service_scv
 from ebbtide.simulate.arrivals import Requests, patience_times_s, request_arrivals_s, service_times_s
 
-PIECE_REQUESTS = 1_000_000  # a piece and what a few queues make of it: some hundred MB
+PIECE_REQUESTS = 250_000  # a piece, and what ten queues make of it one after the other: some 50 MB
 
 Piece = tuple[Requests, Floats, float]
 
@@ -123,7 +123,7 @@ def _edges(stream: Stream, piece_requests: int) -> tuple[Floats, NDArray[np.int6
 
 def split_days(stream: Stream, most_requests: float) -> int:
     """From which instant the stream has at most ``most_requests`` to its end, in whole days back and at least one."""
-    per_day = 86_400 // stream.interval_s
+    per_day = max(86_400 // stream.interval_s, 1)
     day = max(len(stream.rates_rps) // per_day, 1)
     expected = np.add.reduceat(stream.rates_rps[::-1], np.arange(0, len(stream.rates_rps), per_day))
     days = int(np.searchsorted(np.cumsum(expected) * stream.interval_s, most_requests, side="right"))
