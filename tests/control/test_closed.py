@@ -167,6 +167,18 @@ def test_a_node_that_opted_out_is_still_there(scene, change):
     assert book(scene, state, at_s).difference == -1
 
 
+def test_an_arrival_belongs_to_one_move(scene, change):
+    """Two are waited for, one has come and is joining: it is not given to the other one too."""
+    at_s = scene.at("03:00")
+    nodes = scene.nodes("e", 24)
+    came = move(at_s - 60.0, stage=Stage.JOINING, node="gone", arrived="e-023")
+    waits = change(came, id="h100-2", stage=Stage.TRAVELLING, node="also gone", arrived="", asked_s=at_s)
+    joining = (*nodes[:-1], change(nodes[-1], joining=True, ready=False))
+    state = scene.state(at_s, production=7, ephemeral=joining, memory=Memory(moves=(came, waits), next_move=3))
+    moves = memory_of(scene.decide(state, at_s), state.memory).moves
+    assert [(one.stage, one.arrived) for one in moves[:2]] == [(Stage.JOINING, "e-023"), (Stage.TRAVELLING, "")]
+
+
 # --- quarantine
 
 

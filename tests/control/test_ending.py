@@ -259,8 +259,9 @@ def test_given_up_before_removal_the_node_is_uncordoned_then_forgotten(scene, re
 def test_a_hold_turns_back_what_has_not_left(scene, reclaim, stage):
     at_s = scene.at("07:30")
     hold = (Override(name="o", kind=OverrideKind.HOLD, until_s=at_s + 600, reason="r"),)
-    decision = scene.decide(reclaim(at_s, stage=stage, overrides=hold), at_s)
+    decision = scene.decide(reclaim(at_s, job(scene), stage=stage, overrides=hold), at_s)
     assert stage_of(decision) is Stage.RETURNING
+    assert "held by an override" in texts(decision, "§6.9")
 
 
 @pytest.mark.parametrize("hold", [True, False])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ebbtide.control.actions import LowerDeletionCost, Record, Restore, SetBounds, SetReplicas, SurgeByOne
+from ebbtide.control.actions import Drain, LowerDeletionCost, Record, Restore, SetBounds, SetReplicas, SurgeByOne
 from ebbtide.control.memory import Direction, Memory, Move, Stage
 from ebbtide.control.state import Bounds, Override, OverrideKind, Replicas
 
@@ -131,6 +131,33 @@ def test_pods_on_leaving_nodes_get_their_cost_lowered_before_anything_shrinks(sc
         assert asked(decision, pick) == {"chat": 16}
     else:
         assert [one.bounds.least for one in pick(decision, SetBounds)] == [16]
+
+
+def test_requests_in_flight_have_their_grace_before_anything_is_evicted(scene, seen, pick, change):
+    """The scale goes down and its pods finish what they serve; after ten minutes the rest is drained."""
+    at_s = scene.at("02:00")
+    nodes = scene.nodes("p", 9)
+    nodes = (change(nodes[0], cordoned=True, cordoned_by_us=True, pods=3), *nodes[1:])
+    more = {"on": {"p-000": 3, "p-001": 16}, "lowered_cost": frozenset({"p-000"})}
+    for age_s, drained in ((10.0, False), (599.0, False), (600.0, True)):
+        now_s = at_s + age_s
+        memory = leaving(at_s)
+        state = seen(now_s, chat(16, **more), agents(6), production=nodes, ephemeral=23, memory=memory)
+        (record,) = pick(scene.decide(state, now_s), Record)
+        assert (record.memory.moves[0].stage is Stage.DRAINING) == drained
+        assert pick(scene.decide(state, now_s), Drain) == []
+
+
+def test_what_scaling_down_leaves_standing_is_drained_at_once(scene, seen, pick, change):
+    """The scale is where it is to be, and a pod of it stands on the leaving node: waiting changes nothing."""
+    at_s = scene.at("02:00") + 10.0
+    nodes = scene.nodes("p", 9)
+    nodes = (change(nodes[0], cordoned=True, cordoned_by_us=True, pods=3), *nodes[1:])
+    more = {"on": {"p-000": 3, "p-001": 13}, "lowered_cost": frozenset({"p-000"})}
+    memory = leaving(at_s - 10.0)
+    state = seen(at_s, chat(16, **more), agents(6), production=nodes, ephemeral=23, memory=memory)
+    (record,) = pick(scene.decide(state, at_s), Record)
+    assert record.memory.moves[0].stage is Stage.DRAINING
 
 
 def test_the_cost_is_taken_back_where_a_node_stays(scene, seen, pick):

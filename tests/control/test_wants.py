@@ -183,6 +183,14 @@ def test_a_released_workload_is_left_alone_until_the_end(scene, pick):
     assert {one.workload for one in decided} == {"chat", "agents"}
 
 
+def test_a_released_workloads_demand_guards_nothing(scene):
+    at_s = scene.at("02:00")
+    free = (override(OverrideKind.RELEASE, at_s + 60.0, "chat"),)
+    live = {"live_rps": {"chat": 999.0, "agents": 1.0}, "live_at_s": at_s}
+    state = scene.state(at_s, replicas={"chat": 37, "agents": 3}, overrides=free, **live)
+    assert scene.decide(state, at_s).phase == "Yielding"
+
+
 @pytest.mark.parametrize("kind", [OverrideKind.WINDOW, OverrideKind.RELEASE])
 def test_an_override_that_names_nothing_of_ours_is_said(scene, kind):
     at_s = scene.at("03:00")

@@ -90,7 +90,7 @@ def wants(state: State, plan: Plan, at_s: float, limits: Limits) -> Wants:
     pools: dict[str, PoolWant] = {}
     changes = [ahead[0].end_s, *(one.until_s for one in live), early_s]
     # A lead of what lies beyond is not known yet: look again before it can begin.
-    changes.append(ahead[-1].end_s - plan.longest_lead_s)
+    changes.append(ahead[-1].end_s - 2 * plan.longest_lead_s)
     changes += [one + limits.guard_holds_s for guard in guards.values() for one in (guard.above_s, guard.peak_s)]
     for pool, column in plan.pools:
         pools[pool.name], next_s = _pool_want(state, plan, pool, column, window, coming, at_s)
