@@ -477,6 +477,41 @@ def test_moves_at_once_holds_and_is_said(scene, pick):
     assert [one.numbers["moves_at_once"] for one in refused(decision, "reclaim of 6")] == [8]
 
 
+def test_moves_at_once_holds_for_yields_too(scene, change, pick):
+    at_s = scene.at("02:00")
+    few = change(scene, fleet=change(scene.fleet, pools=(change(scene.fleet.pools[0], moves_at_once=4),)))
+    decision = few.decide(few.state(at_s, replicas=NIGHT), at_s)
+    assert len(pick(decision, Cordon)) == 4
+    assert [one.numbers["moves_at_once"] for one in refused(decision, "yield of 2")] == [4]
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_stalled_move_takes_no_others_place(scene, change, pick, late):
+    """One may move at once; it is on its way, or it is twice as late as ever."""
+    at_s = scene.at("08:58")
+    pool = change(scene.fleet.pools[0], moves_at_once=1)
+    slow = change(scene, fleet=change(scene.fleet, pools=(pool,)))
+    gone = move(at_s - (5401.0 if late else 60.0), Direction.RECLAIM, "gone", Stage.TRAVELLING, asked_s=at_s)
+    state = slow.state(at_s, production=23, ephemeral=8, memory=Memory(moves=(gone,), next_move=2))
+    assert len(pick(slow.decide(state, at_s), Cordon)) == late
+
+
+def test_a_node_in_motion_takes_no_second_move(scene):
+    """Somebody took its cordon away: it looks free."""
+    at_s = scene.at("02:00")
+    memory = Memory(moves=(move(at_s - 5.0, stage=Stage.EMPTYING),), next_move=2)
+    moves = memory_of(scene.decide(scene.state(at_s, replicas=NIGHT, memory=memory), at_s), memory).moves
+    assert len({one.node for one in moves}) == len(moves) == 6
+
+
+def test_a_quarantined_node_does_not_count_however_whole_it_looks(scene):
+    at_s = scene.at("03:00")
+    memory = Memory(quarantined={"p-000": Broken(pool="h100", since_s=0.0)})
+    state = scene.state(at_s, production=8, ephemeral=24, memory=memory)
+    assert book(scene, state, at_s).usable == {Side.PRODUCTION: 7, Side.RESEARCH: 24}
+    assert "p-000" not in {one.name for one in book(scene, state, at_s).movable(Side.PRODUCTION)}
+
+
 def test_a_minimum_is_not_crossed_by_a_yield_while_what_comes_has_not_come(scene, change, pick):
     """8 nodes must stay; one of nine breaks as the ninth is ready to go, and one is on its way from research."""
     at_s = scene.at("02:30")

@@ -116,9 +116,33 @@ class Draft:
         return Record(memory=after, why=why("6.1", "written before the act", moves=len(after.moves)))
 
 
+def _not_ahead(memory: Memory, at_s: float, limits: Limits) -> Memory:
+    """What is remembered from the future counts from now: the clock was set back, and nothing is to wait for it."""
+    moves = tuple(
+        replace(
+            move,
+            begun_s=min(move.begun_s, at_s),
+            since_s=min(move.since_s, at_s),
+            asked_s=move.asked_s if move.asked_s <= at_s else at_s - limits.retry_s,
+        )
+        if max(move.begun_s, move.since_s, move.asked_s) > at_s
+        else move
+        for move in memory.moves
+    )
+    reverts = {
+        key: replace(known, seen_s=tuple(min(seen_s, at_s) for seen_s in known.seen_s))
+        if known.seen_s[-1] > at_s
+        else known
+        for key, known in memory.reverts.items()
+    }
+    latest_s = at_s + limits.leave_for_s
+    spared = {name: min(until_s, latest_s) for name, until_s in memory.spared.items() if until_s > at_s}
+    return replace(memory, moves=moves, reverts=reverts, spared=spared)
+
+
 def draft_of(state: State, plan: Plan, wanted: Wants, at_s: float, limits: Limits) -> Draft:
     """An empty draft on the memory as it is."""
-    memory: Memory = state.memory
+    memory = _not_ahead(state.memory, at_s, limits)
     return Draft(
         state=state,
         plan=plan,
@@ -130,7 +154,7 @@ def draft_of(state: State, plan: Plan, wanted: Wants, at_s: float, limits: Limit
         difference_ticks=dict(memory.difference_ticks),
         written=dict(memory.written),
         reverts=dict(memory.reverts),
-        spared={name: until_s for name, until_s in memory.spared.items() if until_s > at_s},
+        spared=dict(memory.spared),
         sizes=dict(memory.sizes),
         guards=dict(wanted.guards),
         next_move=memory.next_move,
