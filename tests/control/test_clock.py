@@ -52,7 +52,9 @@ def test_grace_counts_from_now_where_the_clock_was_set_back(scene, change):
 
 def test_what_was_asked_for_tomorrow_is_asked_for_again(scene, pick):
     at_s = scene.at("08:00")
-    memory = Memory(moves=(move(at_s + DAY_S, Stage.TRAVELLING, node="gone"),), sizes={"production/h100": 12})
+    memory = Memory(
+        moves=(move(at_s + DAY_S, Stage.TRAVELLING, node="gone"),), sizes={"production/h100": 12}, next_move=2
+    )
     state = scene.state(at_s, production=11, ephemeral=20, memory=memory)
     assert [one.size for one in pick(scene.decide(state, at_s), GrowPool)] == [12]
 

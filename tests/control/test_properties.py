@@ -170,6 +170,7 @@ def test_never(tide, data, clock):
         if isinstance(action, Park):
             assert next(one.managed for one in state.research.work if one.name == action.work)
         assert action.why.numbers
+    assert all(one.why.numbers and one.why.text for one in decision.withheld)
     records = [one for one in decision.actions if isinstance(one, Record)]
     assert decision.actions.index(records[0]) == 0 if records else True
     memory = records[0].memory if records else state.memory

@@ -139,6 +139,7 @@ def test_a_hold_stops_moves_both_ways_until_it_ends(scene):
         one = (override(OverrideKind.HOLD, now_s + 3600.0),)
         decision = scene.decide(scene.state(now_s, overrides=one, **more), now_s)
         assert decision.phase == "Holding"
+        assert not [one for one in decision.actions if isinstance(one, Record) and one.memory.moves]
         assert "§6.9" in {each.why.rule for each in decision.withheld}
         assert decision.next_look_s <= now_s + 3600.0
     after_s = at_s + 3600.0

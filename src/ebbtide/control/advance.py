@@ -29,7 +29,12 @@ def advance(draft: Draft, book: Ledger, move: Move) -> None:
     if not draft.fresh(acts_on):
         draft.withhold(
             f"{move.stage} of {move.node or move.id}",
-            why("6.6", f"the {acts_on} cluster is not seen", move=move.id),
+            why(
+                "6.6",
+                f"the {acts_on} cluster is not seen",
+                move=move.id,
+                seen_at_s=draft.state.sight(acts_on).seen_at_s,
+            ),
         )
         return
     _STEPS[move.stage](draft, book, move)

@@ -43,7 +43,12 @@ def decide(state: State, fleet: Fleet, schedule: Schedule, at_s: float, limits: 
         reason = why("3", "made for another Fleet", schedule=schedule.fleet_digest, fleet=fleet.digest)
         return _idle(at_s, limits, "Blocked", Withheld(what="everything", why=reason))
     if state.paused:
-        return _idle(at_s, limits, "Paused", Withheld(what="everything", why=why("6.9", "the Schedule is paused")))
+        return _idle(
+            at_s,
+            limits,
+            "Paused",
+            Withheld(what="everything", why=why("6.9", "the Schedule is paused", moves=len(state.memory.moves))),
+        )
     draft = draft_of(state, plan, wants(state, plan, at_s, limits), at_s, limits)
     _say(draft)
     for pool, _ in plan.pools:

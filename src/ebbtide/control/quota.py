@@ -16,7 +16,9 @@ def set_quota(draft: Draft, book: Ledger) -> None:
     if observed is None:
         return  # no quota object for this pool
     if not draft.fresh(Side.RESEARCH):
-        draft.withhold(f"quota of {name}", why("6.6", "the research cluster is not seen"))
+        draft.withhold(
+            f"quota of {name}", why("6.6", "the research cluster is not seen", seen_at_s=draft.state.research.seen_at_s)
+        )
         return
     nodes, wanted = book.usable[Side.RESEARCH], quota_wanted(draft, book)
     ticks = draft.difference_ticks.get(name, 0)

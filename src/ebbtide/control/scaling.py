@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ebbtide.control.actions import LowerDeletionCost, Restore, SetBounds, SetReplicas, SurgeByOne
+from ebbtide.control.begin import dark
 from ebbtide.control.draft import Draft, why
 from ebbtide.control.ledger import Ledger
 from ebbtide.control.memory import Direction, Stage
@@ -17,7 +18,7 @@ from ebbtide.fleet.workload import Workload
 def scale(draft: Draft, book: Ledger) -> None:
     """Set the replicas of a pool's workloads: growth as far as usable nodes hold it, leaving nodes emptied first."""
     if not draft.fresh(Side.PRODUCTION):
-        draft.withhold(f"replicas on {book.pool.name}", why("6.6", "the production cluster is not seen"))
+        draft.withhold(f"replicas on {book.pool.name}", dark(draft, Side.PRODUCTION))
         return
     leaving = leaving_nodes(draft, book)
     ours: list[tuple[Workload, Replicas, ReplicaWant]] = []
@@ -28,13 +29,17 @@ def scale(draft: Draft, book: Ledger) -> None:
         free_gpus -= seen.wanted * workload.gpus_per_replica if seen is not None else 0
         if workload.name in draft.wants.released:
             _release(draft, workload, seen)
-        elif seen is None:
-            draft.withhold(f"replicas of {workload.name}", why("6.8", "its scale is not there"))
+            continue
+        want = draft.wants.replicas[workload.name]
+        if seen is None:
+            reason = why("6.8", "its scale is not there", wanted=want.replicas)
+            draft.withhold(f"replicas of {workload.name}", reason)
         elif refusal := _hands_off(seen):
-            draft.withhold(f"replicas of {workload.name}", why("6.8", refusal))
+            reason = why("6.8", refusal, wanted=want.replicas, seen=seen.wanted)
+            draft.withhold(f"replicas of {workload.name}", reason)
         else:
-            ours.append((workload, seen, draft.wants.replicas[workload.name]))
-            free_gpus += _given_back(seen, draft.wants.replicas[workload.name]) * workload.gpus_per_replica
+            ours.append((workload, seen, want))
+            free_gpus += _given_back(seen, want) * workload.gpus_per_replica
     granted = _granted(ours, free_gpus)
     spare_gpus = max(_window_gpus(draft, book) - sum(one.planned * w.gpus_per_replica for w, _, one in ours), 0)
     for workload, seen, want in ours:
@@ -156,7 +161,7 @@ def _set_bounds(draft: Draft, workload: Workload, seen: Replicas, granted: int, 
     An autoscaler does nothing at 0 replicas: the first step out of it is a write of the scale.
     """
     if seen.bounds is None:
-        draft.withhold(f"bounds of {workload.name}", why("6.8", f"{seen.autoscaler} shows no bounds"))
+        draft.withhold(f"bounds of {workload.name}", why("6.8", f"{seen.autoscaler} shows no bounds", wanted=granted))
         return
     if granted < seen.bounds.least and (refused := _no_shrink(draft, seen)):
         draft.withhold(f"bounds of {workload.name}", why("6.3", refused, wanted=granted, seen=seen.bounds.least))
