@@ -11,7 +11,7 @@ from dataclasses import replace
 from ebbtide.control.actions import Admit, Cordon, DeletePods, Drain, Quarantine, Uncordon
 from ebbtide.control.begin import no_yield, production_to_be
 from ebbtide.control.draft import Draft, why
-from ebbtide.control.ending import came_late, end_work, work_on
+from ebbtide.control.ending import came_late, end_work
 from ebbtide.control.ledger import Ledger, source_of
 from ebbtide.control.memory import AT_HOME, Broken, Direction, FinishedMove, Move, Stage
 from ebbtide.control.motion import late_at_s, rule_of, to_stage, turn_back
@@ -47,7 +47,7 @@ def _emptying(draft: Draft, book: Ledger, move: Move) -> None:
     elif draft.wants.held_by:
         turn_back(draft, move, "6.9", "held by an override")
     elif _cordon(draft, move, node):
-        if move.direction is Direction.RECLAIM and not work_on(draft, node):
+        if move.direction is Direction.RECLAIM and not draft.work_on(node.name):
             _draining(draft, book, to_stage(draft, move, Stage.DRAINING))
         elif move.direction is Direction.RECLAIM:
             end_work(draft, book, move, node)
@@ -80,8 +80,10 @@ def cordon_key(node: str) -> str:
 
 def _let_replicas_leave(draft: Draft, move: Move, node: Node) -> None:
     """Scaling down empties the node (``scaling``); the rest is drained when the grace is over."""
-    standing = [one for one in draft.state.production.replicas.values() if one.on.get(node.name, 0) > 0]
-    if not any(_shrinks(draft, one) for one in standing) or draft.at_s >= move.since_s + draft.limits.drain_grace_s:
+    if (
+        not any(_shrinks(draft, one) for one in draft.replicas_on(node.name))
+        or draft.at_s >= move.since_s + draft.limits.drain_grace_s
+    ):
         to_stage(draft, move, Stage.DRAINING)
     draft.look(move.since_s + draft.limits.drain_grace_s)
 

@@ -15,7 +15,7 @@ from ebbtide.control.limits import Limits
 from ebbtide.control.memory import Broken, FinishedMove, Guard, Memory, Move, Revert, Written
 from ebbtide.control.move_times import with_finished
 from ebbtide.control.plan import Plan
-from ebbtide.control.state import Side, State
+from ebbtide.control.state import Replicas, ResearchWork, Side, State
 from ebbtide.control.wants import Wants
 
 Number = float | int | str
@@ -53,8 +53,29 @@ class Draft:
     guards: dict[str, Guard] = field(default_factory=dict)
     next_move: int = 1
     parked: set[str] = field(default_factory=set)
+    work_by_node: dict[str, list[ResearchWork]] | None = None  # both made when first asked for
+    replicas_by_node: dict[str, list[Replicas]] | None = None
     looks_s: list[float] = field(default_factory=list)
     shortages: dict[str, int] = field(default_factory=dict)
+
+    def work_on(self, node: str) -> list[ResearchWork]:
+        """Research Workloads with a pod on a node."""
+        if self.work_by_node is None:
+            self.work_by_node = {}
+            for one in self.state.research.work:
+                for name in set(one.nodes):
+                    self.work_by_node.setdefault(name, []).append(one)
+        return self.work_by_node.get(node, [])
+
+    def replicas_on(self, node: str) -> list[Replicas]:
+        """Production workloads with a pod on a node."""
+        if self.replicas_by_node is None:
+            self.replicas_by_node = {}
+            for one in self.state.production.replicas.values():
+                for name, pods in one.on.items():
+                    if pods > 0:
+                        self.replicas_by_node.setdefault(name, []).append(one)
+        return self.replicas_by_node.get(node, [])
 
     def do(self, action: Action) -> None:
         """Add an action after those decided before."""

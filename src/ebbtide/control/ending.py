@@ -11,11 +11,6 @@ from ebbtide.control.quota import still_too_high
 from ebbtide.control.state import Node, ResearchWork
 
 
-def work_on(draft: Draft, node: Node) -> list[ResearchWork]:
-    """Workloads with a pod on a node."""
-    return [one for one in draft.state.research.work if node.name in one.nodes]
-
-
 def reclaim_by_s(draft: Draft, book: Ledger, move: Move) -> float:
     """When production wins: the window's start less what the remaining steps take, never before the grace (§6.5)."""
     rest_s = p90_s(draft, book.pool, move.direction, move.batch)
@@ -24,7 +19,7 @@ def reclaim_by_s(draft: Draft, book: Ledger, move: Move) -> float:
 
 def end_work(draft: Draft, book: Ledger, move: Move, node: Node) -> None:
     """End the Workloads on a node, after its cordon and the quota, before any eviction (§6.2, §7.5)."""
-    here = work_on(draft, node)
+    here = draft.work_on(node.name)
     by_s = reclaim_by_s(draft, book, move)
     draft.look(by_s)
     over, told = draft.at_s >= by_s, draft.at_s >= by_s - draft.limits.research_grace_s
@@ -76,4 +71,4 @@ def came_late(draft: Draft, book: Ledger, move: Move, node: Node) -> bool:
     """Work that came while the cordon was away is ended, not evicted, as long as there is time: eviction fails jobs."""
     if move.direction is Direction.YIELD or draft.at_s >= reclaim_by_s(draft, book, move):
         return False
-    return any(one.active and not one.parked_by_us for one in work_on(draft, node))
+    return any(one.active and not one.parked_by_us for one in draft.work_on(node.name))

@@ -109,7 +109,9 @@ def _lower_costs(draft: Draft, workload: Workload, seen: Replicas, leaving: froz
 
 
 def _standing(seen: Replicas, leaving: frozenset[str]) -> frozenset[str]:
-    return frozenset(name for name in leaving if seen.on.get(name, 0) > 0)
+    if not leaving:
+        return leaving
+    return frozenset(name for name, pods in seen.on.items() if pods > 0 and name in leaving)
 
 
 def _set_replicas(draft: Draft, workload: Workload, seen: Replicas, granted: int, leaving: frozenset[str]) -> None:
