@@ -80,10 +80,8 @@ def cordon_key(node: str) -> str:
 
 def _let_replicas_leave(draft: Draft, move: Move, node: Node) -> None:
     """Scaling down empties the node (``scaling``); the rest is drained when the grace is over."""
-    if (
-        not any(_shrinks(draft, one) for one in draft.replicas_on(node.name))
-        or draft.at_s >= move.since_s + draft.limits.drain_grace_s
-    ):
+    going = any(_shrinks(draft, one) for one in draft.replicas_on(node.name))
+    if not going or draft.at_s >= move.since_s + draft.limits.drain_grace_s:
         to_stage(draft, move, Stage.DRAINING)
     draft.look(move.since_s + draft.limits.drain_grace_s)
 
