@@ -1,13 +1,14 @@
-"""How fast the FCFS replay is, in the same run as its peers: Ciw, and SimPy where it is installed.
+"""How fast the FCFS replay is, in the same run as its peers, Ciw and SimPy.
 
-``uv run python -m benchmarks.simulation`` prints requests per second of CPU time and exits with 1 where a limit of
-``limits.toml`` ([simulation]) does not hold. All sides get M/M/c at 90 % load and only the queue's own work is timed:
-the replay is given its stream, the peers draw theirs inside their event loops, for they have no other way.
+``uv run --group bench python -m benchmarks.simulation`` prints requests per second of CPU time and exits with 1 where a
+limit of ``limits.toml`` ([simulation]) does not hold. All sides get M/M/c at 90 % load and only the queue's own work is
+timed: the replay is given its stream, the peers draw theirs inside their event loops, for they have no other way. The
+replay's number of servers changes a hundred times, a fifth up and down about the peers' steady one.
 """
 
 from __future__ import annotations
 
-import importlib.util
+import math
 import sys
 import time
 import tomllib
@@ -16,9 +17,10 @@ from pathlib import Path
 
 import ciw
 import numpy as np
+import simpy
 
 from ebbtide.fleet.workload import Balancing
-from ebbtide.simulate.arrivals import Requests, request_arrivals_s, service_times_s
+from ebbtide.simulate.arrivals import Requests, patience_times_s, request_arrivals_s, service_times_s
 from ebbtide.simulate.fcfs import Capacity, replay
 
 LOAD = 0.9
@@ -44,10 +46,21 @@ def stream(servers: int, requests: int) -> Requests:
     return Requests(arrival_s=arrivals, service_s=service_times_s(len(arrivals), 1.0, rng=rng))
 
 
-def replay_rate_rps(servers: int, balancing: Balancing) -> float:
-    requests = stream(servers, REQUESTS)
-    few = Requests(arrival_s=requests.arrival_s[:10], service_s=requests.service_s[:10])
-    capacity, rng = Capacity.steady(servers), np.random.default_rng(1)
+def changing(servers: int, requests: Requests) -> Capacity:
+    """A hundred changes, to between four fifths and six fifths of the servers."""
+    starts_s = np.linspace(0.0, requests.arrival_s[-1], 100)
+    share = 1.0 + 0.2 * np.sin(np.arange(100) * 2.4)
+    return Capacity(starts_s=starts_s, replicas=np.rint(servers * share).astype(np.int64))
+
+
+def replay_rate_rps(servers: int, balancing: Balancing, *, patience_s: float = math.inf) -> float:
+    rng = np.random.default_rng(1)
+    given = stream(servers, REQUESTS)
+    patience = patience_times_s(len(given), patience_s, rng=rng)
+    requests = Requests(arrival_s=given.arrival_s, service_s=given.service_s, patience_s=patience)
+    short = None if patience is None else patience[:10]
+    few = Requests(arrival_s=given.arrival_s[:10], service_s=given.service_s[:10], patience_s=short)
+    capacity = changing(servers, given)
     replay(few, capacity, balancing=balancing, rng=rng)  # compiles
     return rate_rps(lambda: replay(requests, capacity, balancing=balancing, rng=rng), len(requests))
 
@@ -65,8 +78,6 @@ def ciw_rate_rps(servers: int) -> float:
 
 
 def simpy_rate_rps(servers: int) -> float:
-    import simpy  # optional: no dependency of the project
-
     requests = stream(servers, PEER_REQUESTS)
 
     def one(env, station, service_s):  # type: ignore[no-untyped-def] # simpy has no types
@@ -97,14 +108,14 @@ def arrivals_rate_rps(arrival_scv: float) -> float:
 def main() -> int:
     """Print every rate beside its limit; 0 where all hold."""
     limits = tomllib.loads(Path(__file__).with_name("limits.toml").read_text(encoding="utf-8"))["simulation"]
-    has_simpy = importlib.util.find_spec("simpy") is not None
     lines = []
     for servers in SERVERS:
         ours = replay_rate_rps(servers, Balancing.POOLED)
         lines.append((f"pooled, {servers} servers: requests/s", ours, limits["pooled_rps"]))
         lines.append((f"times Ciw's, {servers} servers", ours / ciw_rate_rps(servers), limits["times_ciw"]))
-        if has_simpy:
-            lines.append((f"times SimPy's, {servers} servers", ours / simpy_rate_rps(servers), limits["times_simpy"]))
+        lines.append((f"times SimPy's, {servers} servers", ours / simpy_rate_rps(servers), limits["times_simpy"]))
+        impatient = replay_rate_rps(servers, Balancing.POOLED, patience_s=1.0)
+        lines.append((f"with abandonment, {servers} servers", impatient, limits["abandonment_rps"]))
         for balancing in (Balancing.LEAST_LOADED, Balancing.RANDOM):
             rate = replay_rate_rps(servers, balancing)
             lines.append((f"{balancing}, {servers} replicas: requests/s", rate, limits["replicas_rps"]))
@@ -112,8 +123,6 @@ def main() -> int:
         lines.append((f"arrivals of SCV {scv:g}: requests/s", arrivals_rate_rps(scv), limits["arrivals_rps"]))
     for name, value, least in lines:
         print(f"{name:44} {value:14,.0f}  at least {least:12,}  {'ok' if value >= least else 'TOO SLOW'}")
-    if not has_simpy:
-        print("SimPy is not installed: not compared")
     return 0 if all(value >= least for _, value, least in lines) else 1
 
 
