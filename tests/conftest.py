@@ -1,4 +1,4 @@
-"""Fixtures that several rooms' tests share: a schedule and its explanation as in the documentation."""
+"""Fixtures that several rooms' tests share: a schedule and its explanation as in the documentation. And one setting."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 
 import pytest
+from hypothesis import settings
 from whenever import Date, OffsetDateTime, Time, hours
 
 from ebbtide.fleet.horizon import WEEK, DayPattern, Window, windows_of
@@ -24,6 +25,10 @@ from ebbtide.fleet.schedule import (
     WorkloadReason,
 )
 from ebbtide.fleet.workload import Target, TargetKind
+
+# No example has a deadline: the first call of a numba kernel compiles for seconds, and machines are shared.
+settings.register_profile("ebbtide", deadline=None)
+settings.load_profile("ebbtide")
 
 STARTS = (Time(0), Time(2), Time(6), Time(9), Time(13), Time(19))
 REPLICAS = {"chat": (37, 16, 25, 36, 42, 81), "agents": (3, 6, 9, 27, 27, 11)}

@@ -77,7 +77,7 @@ ONE = States(sizes=(3,), move_usd=(2.0,))
 TWO = States(sizes=(2, 3), move_usd=(1.0, 4.0))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(data=st.data(), states=st.sampled_from([ONE, TWO]), short=st.booleans())
 def test_a_day_is_cut_as_exhaustive_search_cuts_it(data: st.DataObject, states: States, short: bool) -> None:
     day = data.draw(arcs(states, cyclic=True, short=short))
@@ -148,7 +148,7 @@ def week_value(days: Sequence[DayArcs], followed: Sequence[tuple[int, int, int]]
     return best
 
 
-@settings(deadline=None, max_examples=12)
+@settings(max_examples=12)
 @given(data=st.data(), short=st.booleans())
 def test_a_week_of_two_patterns_is_cut_as_exhaustive_search_cuts_it(data: st.DataObject, short: bool) -> None:
     days = [data.draw(arcs(ONE, cyclic=False, days=count, short=short)) for count in (5, 2)]

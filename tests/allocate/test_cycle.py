@@ -52,7 +52,7 @@ def best_of_all(problem: CycleProblem) -> tuple[float, float]:
     )
 
 
-@settings(deadline=None, max_examples=120)
+@settings(max_examples=120)
 @given(problem=cycles())
 def test_the_cycle_is_the_least_of_all_and_ties_go_to_fewer_nodes(problem: CycleProblem) -> None:
     least, fewest = best_of_all(problem)
@@ -63,7 +63,7 @@ def test_the_cycle_is_the_least_of_all_and_ties_go_to_fewer_nodes(problem: Cycle
     assert sum(h * m for h, m in zip(hours, answer.nodes, strict=True)) == pytest.approx(fewest)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(problem=cycles())
 def test_with_tables_too_small_the_bound_still_holds(problem: CycleProblem) -> None:
     least, _ = best_of_all(problem)

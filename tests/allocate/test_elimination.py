@@ -31,7 +31,7 @@ def value(problem: L1Problem, at: tuple[int, ...]) -> float:
     return float(tables + sum(weight * abs(at[i] - at[j]) for i, j, weight in problem.edges))
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(problem=problems(), kept_cells=st.sampled_from([2, 10**6]))
 def test_elimination_finds_the_least_of_all_assignments(problem: L1Problem, kept_cells: int) -> None:
     domains = [range(low, low + size) for low, size in zip(problem.lows, problem.sizes, strict=True)]
@@ -54,7 +54,6 @@ def test_tables_above_the_cap_are_refused_not_made() -> None:
     assert minimise(ring, table_cells=10_000) is not None
 
 
-@settings(deadline=None)
 @given(
     table=st.lists(st.integers(0, 30).map(float), min_size=1, max_size=9),
     weight=st.integers(0, 5).map(float),

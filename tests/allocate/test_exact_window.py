@@ -159,13 +159,13 @@ def assert_equal_to_oracle(case: Case) -> None:
         np.testing.assert_allclose(found.money, money, rtol=1e-6, atol=1e-6)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(windows())
 def test_equals_the_integer_program(case: Case) -> None:
     assert_equal_to_oracle(case)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(windows(), st.booleans())
 def test_allocation_is_worth_what_it_says_and_packs(case: Case, tabled: bool) -> None:
     found = case.solve(tabled=tabled)

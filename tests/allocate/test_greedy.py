@@ -24,7 +24,7 @@ def pools(draw) -> tuple[list[int], list[list[float]], int]:
     return widths, curves, draw(st.integers(0, 5))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(pools())
 def test_a_walk_packs_and_adds_up(pool: tuple[list[int], list[list[float]], int]) -> None:
     widths, curves, nodes = pool

@@ -148,7 +148,7 @@ curves = st.lists(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(curves, st.lists(st.integers(1, 4), min_size=4, max_size=4))
 def test_hull_steps_are_the_convex_minorant(lists: list[list[int]], widths: list[int]) -> None:
     width = np.array(widths[: len(lists)])

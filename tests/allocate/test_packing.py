@@ -47,7 +47,7 @@ fleets = st.integers(3, 9).flatmap(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(4, 9), st.lists(st.integers(2, 8), min_size=2, max_size=3, unique=True), st.integers(1, 4))
 def test_the_table_holds_the_fewest_nodes_of_every_mix(node: int, widths: list[int], limit: int) -> None:
     shape = node_shape(node, widths)
@@ -69,7 +69,7 @@ def test_a_table_that_would_be_too_large_is_none() -> None:
 
 
 @pytest.mark.parametrize("tabled", [True, False])
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(fleet=fleets, nodes=st.integers(0, 5))
 def test_what_does_not_fit_needs_more_nodes(
     fleet: tuple[int, list[tuple[int, int]]], nodes: int, *, tabled: bool, monkeypatch: pytest.MonkeyPatch
@@ -85,7 +85,7 @@ def test_what_does_not_fit_needs_more_nodes(
 
 
 @pytest.mark.parametrize("tabled", [True, False])
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(fleet=fleets)
 def test_pack_takes_the_fewest_nodes(
     fleet: tuple[int, list[tuple[int, int]]], *, tabled: bool, monkeypatch: pytest.MonkeyPatch
@@ -103,7 +103,7 @@ def test_pack_takes_the_fewest_nodes(
     assert used + int(packed.free @ np.arange(shape.node_units + 1)) == packed.nodes * shape.node_units
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(fleets)
 def test_first_fit_is_a_packing(fleet: tuple[int, list[tuple[int, int]]]) -> None:
     node, rows = fleet
@@ -137,7 +137,7 @@ def test_free_units_add_up(units: int) -> None:
     assert int(free @ np.arange(5)) == units
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     st.integers(3, 12).flatmap(
         lambda node: st.tuples(

@@ -263,6 +263,30 @@ def test_chosen_windows_keep_their_limits_and_cost_no_more_than_given_ones() -> 
     assert explanation.bound.few_windows >= -1e-9
 
 
+class Ripple(Wave):
+    """Every other hour a little more than a replica fewer would hold."""
+
+    def __call__(self, name: str, window: Window, exception: DatedException | None) -> WindowDemand:
+        calm = super().__call__(name, window, exception)
+        first = minute_of(window.start) // 60
+        hours = np.arange(first, first + max(1, round(window.nominal_hours)))
+        rates = np.where(hours % 2 == 0, 2.9, 3.0)
+        return replace(calm, rates_rps=rates, value_rates_rps=rates)
+
+
+def test_one_window_may_cost_less_than_the_finest_grid_where_every_hour_holds_alone() -> None:
+    pool = Pool(name="h100", gpus_per_node=1, nodes=60, moves_at_once=2)
+    patterns = [DayPattern(days=WEEK, choose=Choose(at_most=24, shortest_s=3600.0))]
+    of = fleet(patterns=patterns, pools=(pool,), workloads=(workload("chat", 1),))
+    schedule, explanation = plan(of, Ripple(), at=AT, valid_until=UNTIL, provenance=PROVENANCE)
+    hourly = replace(of, patterns=(DayPattern(days=WEEK, starts=tuple(map(Time, range(24)))),))
+    _, finest = plan(hourly, Ripple(), at=AT, valid_until=UNTIL, provenance=PROVENANCE)
+    assert len(schedule.windows) == 1
+    assert explanation.bound.few_windows is not None
+    assert explanation.bound.few_windows < -0.01
+    assert explanation.bound.few_windows == pytest.approx(explanation.bound.objective / finest.bound.objective - 1.0)
+
+
 def test_chosen_windows_of_a_week_keep_given_patterns() -> None:
     free = fleet(patterns=[DayPattern(days=WEEK[:5], choose=Choose(at_most=2, shortest_s=6 * 3600.0)), WEEKEND])
     schedule, _ = made_plan(free)

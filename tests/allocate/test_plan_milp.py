@@ -260,7 +260,7 @@ def best_objective(case: Case) -> float:
     return answer
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(case=cases())
 def test_small_plans_cost_what_the_integer_program_costs(case: Case) -> None:
     assert planned(case) == pytest.approx(best_objective(case), rel=1e-6)

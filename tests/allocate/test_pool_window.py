@@ -244,7 +244,7 @@ def small_pools(draw) -> tuple[Pool, list[Workload], list[WindowDemand]]:
     return pool, workloads, demands
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(small_pools())
 def test_equals_exhaustive_search(fleet: tuple[Pool, list[Workload], list[WindowDemand]]) -> None:
     pool, workloads, demands = fleet
@@ -257,7 +257,7 @@ def test_equals_exhaustive_search(fleet: tuple[Pool, list[Workload], list[Window
     np.testing.assert_array_equal(found.bound_usd_per_h, found.cost_usd_per_h)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(small_pools(), st.sampled_from([3.0, 6.0]), st.sampled_from([0.5, 0.9, 0.95]))
 def test_a_target_out_of_reach_claims_no_more_than_can_be_met(
     fleet: tuple[Pool, list[Workload], list[WindowDemand]], bound_s: float, percentile: float

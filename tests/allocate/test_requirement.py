@@ -42,7 +42,7 @@ def rank(days: int, confidence: float) -> int:
     return min(days, max(1, math.ceil(confidence * days - 1e-9)))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(windows, st.sampled_from([0.5, 0.8, 0.9, 0.95, 0.99]))
 def test_need_holds_on_the_asked_share_of_days(fleet: list[list[list[float]]], confidence: float) -> None:
     samples = samples_of([window(days) for days in fleet])
@@ -67,7 +67,7 @@ def test_of_days_that_need_the_same_the_busier_one_is_the_harder() -> None:
         assert day_peak(samples, samples.scenario_mean_rps, deciding).tolist() == [busy]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(windows, st.sampled_from([0.5, 0.8, 0.95]), st.integers(0, 3))
 def test_deficit_is_zero_exactly_from_the_need_on(fleet: list[list[list[float]]], confidence: float, low: int) -> None:
     samples = samples_of([window(days) for days in fleet])

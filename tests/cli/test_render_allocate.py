@@ -291,6 +291,8 @@ def test_chosen_windows_say_what_few_of_them_cost() -> None:
     base = plan(SIX, NODES)
     few = replace(base.explanation, bound=replace(base.explanation.bound, few_windows=0.0123))
     assert "few windows cost 1.2 % more" in replace(base, explanation=few).text()
+    less = replace(base.explanation, bound=replace(base.explanation.bound, few_windows=-0.00083))
+    assert "few windows cost 0.083 % less" in replace(base, explanation=less).text()
 
 
 def test_huge_numbers_keep_their_separators() -> None:

@@ -243,7 +243,7 @@ def test_no_past_day_is_refused() -> None:
         tune(empty)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(levels=st.lists(st.floats(1.0, 20.0), min_size=6, max_size=9), wished=st.floats(0.5, 1.0))
 def test_the_wished_share_is_held_wherever_the_widest_margin_holds_it(levels: list[float], wished: float) -> None:
     tuning = tune(past("chat", levels), wished=wished)

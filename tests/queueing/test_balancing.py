@@ -9,15 +9,13 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ebbtide.fleet.workload import Balancing
 from ebbtide.queueing.balancing import log_waiting, patient_weight, random_decay_weight
 from ebbtide.simulate.arrivals import Requests
 from ebbtide.simulate.fcfs import Capacity, replay
-
-COMPILES = settings(deadline=None)  # the first call does
 
 
 def log_erlang_c(servers: int, load: float) -> float:
@@ -36,7 +34,6 @@ def law(replicas: int, slots: int, load: float) -> tuple[float, float]:
     return log_waiting(replicas, slots, load, log_erlang_c(replicas * slots, load)), decay
 
 
-@COMPILES
 @given(slots=st.integers(1, 128), share=st.floats(1e-3, 0.999))
 def test_one_replica_is_one_queue(slots: int, share: float) -> None:
     load = share * slots
@@ -44,7 +41,6 @@ def test_one_replica_is_one_queue(slots: int, share: float) -> None:
     assert log_waiting(1, slots, load, -1.5) == -1.5
 
 
-@COMPILES
 @given(replicas=st.integers(2, 200), slots=st.integers(1, 128), share=st.floats(1e-3, 0.9999))
 def test_the_decay_lies_between_the_ends_and_is_a_replicas_own(replicas: int, slots: int, share: float) -> None:
     load = share * slots * replicas
@@ -54,7 +50,6 @@ def test_the_decay_lies_between_the_ends_and_is_a_replicas_own(replicas: int, sl
     assert decay == pytest.approx(-slots * math.expm1(replicas * math.log(load / (slots * replicas))), rel=1e-9)
 
 
-@COMPILES
 @given(replicas=st.integers(2, 60), slots=st.integers(1, 64), share=st.floats(0.05, 0.999))
 def test_fewer_wait_than_pooled_but_the_mean_wait_is_longer(replicas: int, slots: int, share: float) -> None:
     load = share * slots * replicas
@@ -64,7 +59,6 @@ def test_fewer_wait_than_pooled_but_the_mean_wait_is_longer(replicas: int, slots
     assert log_p - math.log(decay) >= pooled - math.log(replicas * slots - load) - 1e-9
 
 
-@COMPILES
 @given(slots=st.integers(1, 64), full=st.floats(0.05, 40.0), bound=st.floats(0.0, 20.0))
 def test_one_more_replica_never_makes_the_tail_longer(slots: int, full: float, bound: float) -> None:
     load = full * slots

@@ -191,7 +191,7 @@ def test_percentile_is_infinite_where_too_much_is_unstable() -> None:
     st.floats(0.0, 20.0),
     st.floats(0.05, 0.999),
 )
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 def test_attainment_grows_with_replicas(
     rates: list[float], slots: int, balancing: Balancing, bound_s: float, percentile: float
 ) -> None:

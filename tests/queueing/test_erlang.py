@@ -86,7 +86,7 @@ def test_ln_b_and_ln_c_hold_eleven_digits(servers: int) -> None:
 @given(st.integers(1, 2000), st.floats(-7.0, 2.5))
 @example(1000, -1.0)
 @example(10, math.log10(80.0))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_any_servers_and_load(servers: int, log_ratio: float) -> None:
     load = servers * 10.0**log_ratio
     assert is_close(float(log_erlang_b(servers, load)), exact_log_b(servers, load))
@@ -95,14 +95,14 @@ def test_any_servers_and_load(servers: int, log_ratio: float) -> None:
 
 
 @given(st.integers(1, 100_000), st.floats(-12.0, -2.0))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_a_load_just_below_the_servers(servers: int, log_gap: float) -> None:
     load = servers * (1.0 - 10.0**log_gap)
     assert is_close(float(log_erlang_c(servers, load)), exact_log_c(servers, load))
 
 
 @given(st.floats(0.01, 40.0), st.floats(0.01, 40.0))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_servers_need_not_be_whole(servers: float, load: float) -> None:
     c, a = mpmath.mpf(servers), mpmath.mpf(load)
     exact = -mpmath.log(a) - mpmath.log(mpmath.gammainc(c + 1, a)) - a + (c + 1) * mpmath.log(a)

@@ -103,7 +103,7 @@ def test_erlang_a_distribution(servers: int, ratio: float, patience: float, t: f
     st.sampled_from([0.0, 0.5, 1.0, 9.0]),
     st.sampled_from(list(Balancing)),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_with_patience_everything_is_a_share(
     servers: int, ratio: float, patience: float, arrival: float, service: float, balancing: Balancing
 ) -> None:
@@ -156,7 +156,7 @@ def test_pollaczek_khinchine(scv: float) -> None:
     st.floats(0.02, 6.0),
     st.sampled_from([1e-3, 0.04, 0.3, 1.0, 2.0, 20.0]),
 )
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 def test_latency_is_wait_plus_gamma_service(servers: int, ratio: float, bound: float, scv: float) -> None:
     station = Station(replicas=servers, arrival_rate_rps=servers * ratio, service_time_s=1.0, service_scv=scv)
     waiting = float(station.probability_of_waiting)
@@ -252,7 +252,7 @@ def test_balancings_are_ordered() -> None:
 
 
 @given(st.integers(1, 1_000_000), st.floats(0.01, 0.999999), st.floats(0.0, 9.0), st.floats(0.0, 9.0))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_one_more_server_never_hurts(servers: int, ratio: float, arrival: float, service: float) -> None:
     station = Station(
         replicas=[servers, servers + 1],

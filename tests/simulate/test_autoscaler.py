@@ -174,7 +174,7 @@ def cases(draw: st.DrawFn) -> tuple[Requests, Autoscaler, int, int]:
     return requests, scaler, draw(st.integers(1, 3)), draw(st.integers(1, 3))
 
 
-@settings(max_examples=60, deadline=None)  # the first call compiles
+@settings(max_examples=60)
 @given(case=cases(), cut=st.integers(1, 300))
 def test_the_queue_and_its_autoscaler_are_the_slow_models(
     case: tuple[Requests, Autoscaler, int, int], cut: int

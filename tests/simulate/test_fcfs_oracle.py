@@ -147,7 +147,7 @@ def check(requests: Requests, starts: np.ndarray, seen: Replay) -> None:
         assert np.array_equal(seen.wait_s[~served], requests.patience_s[~served])
 
 
-@settings(max_examples=150, deadline=None)  # the first call compiles
+@settings(max_examples=150)
 @given(case=cases())
 def test_pooled_replay_is_the_event_by_event_queue(case: tuple[Requests, Capacity, int]) -> None:
     requests, capacity, slots = case
@@ -155,7 +155,7 @@ def test_pooled_replay_is_the_event_by_event_queue(case: tuple[Requests, Capacit
 
 
 @pytest.mark.parametrize("balancing", [Balancing.LEAST_LOADED, Balancing.RANDOM])
-@settings(max_examples=150, deadline=None)  # the first call compiles
+@settings(max_examples=150)
 @given(case=cases(), seed=st.integers(0, 1000))
 def test_replicas_are_queues_of_their_own(
     balancing: Balancing, case: tuple[Requests, Capacity, int], seed: int

@@ -70,7 +70,7 @@ def in_pieces(
 
 
 @pytest.mark.parametrize("balancing", list(Balancing))
-@settings(max_examples=300, deadline=None)  # the first call compiles
+@settings(max_examples=300)
 @given(case=cases())
 def test_pieces_give_the_waits_of_the_whole(
     balancing: Balancing, case: tuple[Requests, np.ndarray, Capacity, int, list[float]]

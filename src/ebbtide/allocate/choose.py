@@ -48,7 +48,11 @@ class Chosen:
     finest_usd: float
 
     def few_windows(self, objective_usd: float) -> float:
-        """The price of few windows: the objective over the finest grid's, minus 1; 0 where that costs nothing."""
+        """The price of few windows: the objective over the finest grid's, minus 1; 0 where that costs nothing.
+
+        Below 0 where few windows cost less: the finest grid is no bound, since every base interval has to hold its
+        targets there alone, where a longer window makes up for its worst requests with the rest of them.
+        """
         return objective_usd / self.finest_usd - 1.0 if self.finest_usd > 0.0 else 0.0
 
 

@@ -8,7 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ebbtide.adapters.report.figures import minutes, percent_pair, small_percent, static_nodes, target_share, whole
+from ebbtide.adapters.report.figures import (
+    minutes,
+    more_or_less,
+    percent_pair,
+    small_percent,
+    static_nodes,
+    target_share,
+    whole,
+)
 from ebbtide.cli.columns import WIDTH, Column, Paint, elided, filled, lines_of, total_width
 from ebbtide.fleet.fleet import Fleet
 from ebbtide.fleet.horizon import Window, clock, hours_label
@@ -220,7 +228,7 @@ def _price_of_few_windows(plan: _Plan) -> list[str]:
     price = plan.explanation.bound.few_windows
     if price is None:
         return []
-    return filled(f"few windows cost {small_percent(price)} more than windows on the finest grid", plan.width)
+    return filled(f"few windows cost {more_or_less(price)} than windows on the finest grid", plan.width)
 
 
 def _shortages(plan: _Plan) -> Iterator[str]:

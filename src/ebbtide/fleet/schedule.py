@@ -112,7 +112,8 @@ class Bound:
     """Distance to a proven lower bound (§5.11); ``gap`` = (objective − lower_bound) / objective.
 
     ``unit`` is ``USD per cycle`` or ``GPU-h per cycle``. ``few_windows`` is the price of few windows: the objective
-    over the finest grid's, minus 1, where boundaries were chosen.
+    over the finest grid's, minus 1, where boundaries were chosen. It is below 0 where windows of several base
+    intervals cost less: their targets are to hold over all their requests, the finest grid's interval by interval.
     """
 
     unit: str

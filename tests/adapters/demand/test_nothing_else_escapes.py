@@ -49,7 +49,7 @@ def read(content: bytes, zone: str | None, origin: str | None, interval_s: int |
         )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     content=texts(),
     zone=st.sampled_from([None, "America/New_York", "Asia/Kolkata"]),
@@ -68,7 +68,7 @@ def test_text_of_any_kind(content: bytes, zone: str | None, origin: str | None, 
     read(content, zone, origin, interval_s)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     content=st.binary(max_size=300),
     start=st.sampled_from([b"", b"PAR1", b"\x1f\x8b\x08\0", b"time,rate\n", b"\xef\xbb\xbft_s\n"]),

@@ -33,7 +33,7 @@ def tables(draw: st.DrawFn) -> dict[str, dict[int, float]]:
     return series
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(series=tables(), seed=st.integers(0, 2**32 - 1), form=st.sampled_from(["csv", "csv.gz", "parquet", "iso"]))
 def test_round_trip(series: dict[str, dict[int, float]], seed: int, form: str) -> None:
     rows = [(key, START_S + 600 * at, rate) for key, cells in series.items() for at, rate in cells.items()]

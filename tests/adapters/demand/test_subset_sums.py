@@ -21,7 +21,7 @@ def services(rng: np.random.Generator, count: int, intervals: int, decimals: int
     return np.round(size * (wave + rng.uniform(-0.5, 0.5, (count, intervals))), decimals)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(seed=SEEDS, count=st.integers(3, 40), decimals=st.integers(2, 6), data=st.data())
 def test_sums_of_random_subsets_are_found(seed: int, count: int, decimals: int, data: st.DataObject) -> None:
     rng = np.random.default_rng(seed)
@@ -35,7 +35,7 @@ def test_sums_of_random_subsets_are_found(seed: int, count: int, decimals: int, 
     assert set(mixed[found].tolist()) == set(range(count, len(everything)))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     seed=SEEDS, count=st.integers(3, 60), intervals=st.integers(50, 300), decimals=st.integers(0, 6), kind=st.booleans()
 )

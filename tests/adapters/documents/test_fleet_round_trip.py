@@ -228,7 +228,7 @@ class Writer:
 
 
 @given(fleets())
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_fleet_is_read_as_it_was_written(tmp_path: Path, fleet: Fleet) -> None:
     digests = set()
     for full in (False, True):

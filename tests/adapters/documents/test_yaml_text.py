@@ -119,7 +119,7 @@ def rounded(value: object) -> object:
 @given(
     st.dictionaries(st.from_regex("[a-z][a-zA-Z]{0,5}", fullmatch=True), PLAIN, min_size=1, max_size=4), st.booleans()
 )
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_what_is_emitted_is_parsed_back(value: dict[str, object], tight: bool) -> None:
     # A list that mixes maps with other things is in no document, and the emitter takes lists of maps as such.
     text = block(value, open_keys=frozenset(), tight=tight) if not mixed(value) else "{}\n"
@@ -135,7 +135,7 @@ def mixed(value: object) -> bool:
 
 
 @given(st.text(max_size=30))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_any_text_survives_quoting(text: str) -> None:
     legal = text.encode("utf-8", "replace").decode()
     assert parse(f"a: {scalar(legal)}\n").data == {"a": legal}
@@ -204,7 +204,7 @@ def refusal(read: Callable[[], object]) -> InputError | None:
 
 
 @given(st.integers(0, 2**32))
-@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=250, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_damaged_fleet_is_read_or_refused(tmp_path: Path, seed: int) -> None:
     path = tmp_path / "fleet.yaml"
     path.write_bytes(mutated(FLEET.encode(), random.Random(seed)))
@@ -213,7 +213,7 @@ def test_a_damaged_fleet_is_read_or_refused(tmp_path: Path, seed: int) -> None:
 
 
 @given(st.integers(0, 2**32))
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_damaged_schedule_is_read_or_refused(
     tmp_path: Path, schedule: Schedule, explanation: Explanation, seed: int
 ) -> None:
@@ -227,7 +227,7 @@ def test_a_damaged_schedule_is_read_or_refused(
 
 
 @given(st.binary(max_size=300))
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_junk_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "fleet.yaml").write_bytes(content)
     with pytest.raises(InputError):

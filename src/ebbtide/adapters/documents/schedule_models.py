@@ -158,7 +158,11 @@ class BoundSpec(DocumentModel):
     lower_bound: Figure = described("What no schedule falls below.")
     gap: Figure = described("(objective − lower bound) / objective.", unit="share")
     few_windows: Figure | None = described(
-        "Price of few windows against the finest grid.", default=None, unit="share", completed="windows were given"
+        "Price of few windows against the finest grid; below 0 where longer windows, whose targets are to hold over all"
+        " their requests, cost less.",
+        default=None,
+        unit="share",
+        completed="windows were given",
     )
 
 

@@ -77,6 +77,15 @@ def small_percent(share: float) -> str:
     return (text.rstrip("0").rstrip(".") if "." in text else text) + " %"
 
 
+def more_or_less(share: float) -> str:
+    """A small share as what something costs more, or less, than something else.
+
+    >>> more_or_less(0.123), more_or_less(0.0), more_or_less(-0.00083)
+    ('12 % more', '0 % more', '0.083 % less')
+    """
+    return f"{small_percent(abs(share))} {'less' if share < -1e-11 else 'more'}"
+
+
 def target_share(share: float) -> str:
     """Wait as a share of its target: rounded up above 100, so that a miss never reads as met; no space, for tables.
 

@@ -12,7 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from ebbtide.adapters.report.chart import TideChart, tide_chart
-from ebbtide.adapters.report.figures import percent, small_percent, static_nodes, whole
+from ebbtide.adapters.report.figures import more_or_less, percent, small_percent, static_nodes, whole
 from ebbtide.adapters.report.inputs import ReportInput
 from ebbtide.adapters.report.sparks import MOST_SPARKS, sparks
 from ebbtide.adapters.report.tables import (
@@ -124,7 +124,7 @@ def _figures(report: ReportInput) -> Iterator[Figure]:
     nodes = static_nodes(hours.static_nodes, hours.static_missing_nodes)
     against = f"GPU-hours a day, against static peak on {nodes}"
     yield Figure(name="freed", value=whole(hours.freed), remark=against)
-    few = "" if bound.few_windows is None else f"; few windows cost {small_percent(bound.few_windows)}"
+    few = "" if bound.few_windows is None else f"; few windows cost {more_or_less(bound.few_windows)}"
     yield Figure(name="gap to bound", value=small_percent(bound.gap), remark=f"of the plan's cost{few}")
     short = len(report.explanation.shortages)
     if short:
