@@ -87,6 +87,9 @@ class Opener:
         dark = "dark" if scheme == "dark" else "light"
         viewport = {"width": width, "height": 900}
         context = self.browser.new_context(viewport=viewport, color_scheme=dark, offline=True)
+        context.set_default_timeout(
+            300_000
+        )  # a page that never opens fails; a machine with much to do may take its time
         self.contexts.append(context)
         opened = Opened(page=context.new_page(), requests=[], complaints=[])
         opened.page.on("request", lambda request: opened.requests.append(request.url))

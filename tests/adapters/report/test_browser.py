@@ -72,6 +72,9 @@ class Opener:
             offline=True,
             java_script_enabled=script,
         )
+        context.set_default_timeout(
+            300_000
+        )  # a page that never opens fails; a machine with much to do may take its time
         self.contexts.append(context)
         opened = Opened(page=context.new_page())
         opened.page.on("request", lambda request: opened.requests.append(request.url))
