@@ -17,10 +17,10 @@ def whole(value: float) -> str:
 def static_nodes(static: int, missing: int) -> str:
     """The nodes of static peak, and how many it would need where the fleet has not got them all.
 
-    >>> static_nodes(32, 0), static_nodes(32, 9)
-    ('32 nodes', '32 nodes; it needs 41')
+    >>> static_nodes(32, 0), static_nodes(32, 9), static_nodes(1, 0)
+    ('32 nodes', '32 nodes; it needs 41', '1 node')
     """
-    return f"{static:,} nodes" + (f"; it needs {static + missing:,}" if missing else "")
+    return f"{static:,} node{'s' if static != 1 else ''}" + (f"; it needs {static + missing:,}" if missing else "")
 
 
 def figure(value: float) -> str:
