@@ -240,6 +240,28 @@ def schema(
     return Exit.DONE
 
 
+@app.command()
+def crds(
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="DIR", help="Write a file for each there.")
+    ] = None,
+    json: Json = False,
+) -> int:
+    """Print the custom resources Fleet and Schedule, to be applied to the production cluster."""
+    from ebbtide.adapters.documents.crds import COLUMNS, crd, crd_text, write_crds
+
+    if output is not None:
+        written = write_crds(output)
+        put_json({"written": [str(path) for path in written]}) if json else say(
+            "wrote " + ", ".join(one_line(str(path)) for path in written)
+        )
+    elif json:
+        put_json({"apiVersion": "v1", "kind": "List", "items": [crd(kind) for kind in COLUMNS]})
+    else:
+        put("---\n".join(crd_text(kind) for kind in COLUMNS))
+    return Exit.DONE
+
+
 def _colour() -> bool:
     return sys.stdout.isatty() and "NO_COLOR" not in os.environ
 

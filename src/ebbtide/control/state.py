@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from ebbtide.control.memory import Memory
+from ebbtide.fleet.operations import Mode as Mode
+from ebbtide.fleet.operations import Override as Override
+from ebbtide.fleet.operations import OverrideKind as OverrideKind
 
 
 class Side(StrEnum):
@@ -151,32 +154,6 @@ class Sight:
 
 
 _NOTHING = PoolSeen()
-
-
-class OverrideKind(StrEnum):
-    """What a dated override asks for: nothing moves; a named window holds; one workload is left alone."""
-
-    HOLD = "hold"
-    WINDOW = "window"
-    RELEASE = "release"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Override:
-    """A person's wish with an end (§6.9). ``what`` is the window or the workload; empty for ``hold``."""
-
-    name: str
-    kind: OverrideKind
-    until_s: float
-    reason: str
-    what: str = ""
-
-
-class Mode(StrEnum):
-    """Shadow computes and records only; Active acts (§6.9)."""
-
-    SHADOW = "Shadow"
-    ACTIVE = "Active"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,13 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ebbtide.fleet.horizon import DatedException, DayPattern
+from ebbtide.fleet.operations import Clusters, LiveDemand, Mode
 from ebbtide.fleet.pool import Pool, Research
 from ebbtide.fleet.workload import Workload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fleet:
-    """A completed Fleet document without its demand sources (those are the adapters')."""
+    """A completed Fleet document without its demand sources (those are the adapters').
+
+    ``mode``, ``clusters`` (None: the settings name them) and ``live_demand`` (None: none is observed) are the
+    controller's; no plan reads them.
+    """
 
     name: str
     digest: str
@@ -22,6 +27,9 @@ class Fleet:
     workloads: tuple[Workload, ...]
     research: Research
     exceptions: tuple[DatedException, ...] = ()
+    mode: Mode = Mode.SHADOW
+    clusters: Clusters | None = None
+    live_demand: LiveDemand | None = None
 
     def pool(self, name: str) -> Pool:
         """The pool of that name; ``KeyError`` where there is none (documents are checked before)."""

@@ -9,6 +9,7 @@ from whenever import OffsetDateTime
 
 from ebbtide.fleet.fleet import Fleet
 from ebbtide.fleet.horizon import Window
+from ebbtide.fleet.operations import Override, Pause
 from ebbtide.fleet.workload import Target
 
 
@@ -34,7 +35,10 @@ class PoolColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schedule:
-    """The windows of a cycle with their allocation, made for one Fleet (by digest), valid until an instant."""
+    """The windows of a cycle with their allocation, made for one Fleet (by digest), valid until an instant.
+
+    ``overrides`` and ``pause`` (None: not paused) are people's; no plan makes them.
+    """
 
     name: str
     fleet_name: str
@@ -44,6 +48,8 @@ class Schedule:
     windows: tuple[Window, ...]
     workloads: tuple[WorkloadColumn, ...]
     pools: tuple[PoolColumn, ...]
+    overrides: tuple[Override, ...] = ()
+    pause: Pause | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
+from ebbtide.fleet.operations import OWN_GRACE, Drain, ScaleTarget
+
 
 class Balancing(StrEnum):
     """How requests find a replica's slots (§5.6)."""
@@ -57,6 +59,7 @@ class Workload:
     """One inference service and its bucket of GPUs in one pool.
 
     ``patience_s`` infinite: users never give up (the state "unlimited"). ``max_replicas`` None: no maximum.
+    ``scale_target`` None: completed to the Deployment of its name in the namespace ``default``.
     """
 
     name: str
@@ -72,3 +75,15 @@ class Workload:
     min_replicas: int = 1
     max_replicas: int | None = None
     startup_time_s: float = 300.0
+    scale_target: ScaleTarget | None = None
+    drain: Drain = OWN_GRACE
+
+    def __post_init__(self) -> None:
+        if self.scale_target is None:
+            object.__setattr__(self, "scale_target", ScaleTarget(name=self.name))
+
+    @property
+    def scales(self) -> ScaleTarget:
+        """The object that holds its replicas."""
+        assert self.scale_target is not None  # completed above
+        return self.scale_target

@@ -13,6 +13,7 @@ from typing import Any
 
 from ebbtide.adapters.documents.fleet_models import ChooseSpec, FleetSpec, WindowsSpec
 from ebbtide.fleet.horizon import WEEK
+from ebbtide.fleet.pool import POOL_LABEL
 
 # Fields (names in Python) that say how the controller acts and reaches the clusters, not what is planned.
 _UNPLANNED: dict[str, Any] = {
@@ -35,6 +36,8 @@ def canonical_spec(spec: FleetSpec) -> dict[str, Any]:
     plain["windows"] = sorted((_windows(item) for item in spec.windows), key=str)
     if plain["windows"] == [_windows(WindowsSpec())]:
         del plain["windows"]
+    # What is read live is no part of the plan, as liveDemand is not.
+    plain["demand"] = [source for source in plain["demand"] if "promql" not in source]
     _drop_completed(plain, spec)
     for name in ("demand", "pools", "workloads", "exceptions"):
         if name in plain:
@@ -55,18 +58,40 @@ def _drop_completed(plain: dict[str, Any], spec: FleetSpec) -> None:
     for source in plain["demand"]:
         if source.get("timeZone") == spec.time_zone:
             del source["timeZone"]
+    for pool in plain["pools"]:
+        if pool.get("nodeSelector") == {POOL_LABEL: pool["name"]}:
+            del pool["nodeSelector"]
     for workload in plain["workloads"]:
-        if len(spec.pools) == 1:
-            workload.pop("pool", None)
-        demand = workload.get("demand", {})
-        if len(spec.demand) == 1:
-            demand.pop("source", None)
-        if demand.get("key") == workload["name"]:
-            del demand["key"]
-        if not demand:
-            workload.pop("demand", None)
+        _drop_own_name(workload)
+        _drop_only_ones(workload, plain)
+    _drop_from_research(plain)
+
+
+def _drop_only_ones(workload: dict[str, Any], plain: dict[str, Any]) -> None:
+    if len(plain["pools"]) == 1:
+        workload.pop("pool", None)
+    demand = workload.get("demand", {})
+    if len(plain["demand"]) == 1:
+        demand.pop("source", None)
+    if demand.get("key") == workload["name"]:
+        del demand["key"]
+    if not demand:
+        workload.pop("demand", None)
+
+
+def _drop_from_research(plain: dict[str, Any]) -> None:
     research = plain.get("research", {})
     if research.get("valueUsdPerGpuHour") == 1.0:
         del research["valueUsdPerGpuHour"]
+    if "quota" in research:
+        research["quota"]["flavors"] = {flavor.pop("pool"): flavor for flavor in research["quota"]["flavors"]}
     if not research:
         plain.pop("research", None)
+
+
+def _drop_own_name(workload: dict[str, Any]) -> None:
+    target = workload.get("scaleTargetRef", {})
+    if target.get("name") == workload["name"]:
+        del target["name"]
+    if not target:
+        workload.pop("scaleTargetRef", None)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from ebbtide.adapters.demand.source import DemandSource
 from ebbtide.adapters.documents.fleet_models import FleetForm
 from ebbtide.adapters.documents.fleet_rules import fleet_problems
 from ebbtide.adapters.documents.fleet_values import fleet_value, source_values
 from ebbtide.adapters.documents.problems import document_errors, field_name, raise_errors
-from ebbtide.adapters.documents.reading import Read, read_document
+from ebbtide.adapters.documents.reading import Read, object_name, read_document, read_object
 from ebbtide.errors import Place
 from ebbtide.fleet.fleet import Fleet
 
@@ -52,8 +53,22 @@ def read_fleet(path: Path | str, *, content: bytes | None = None) -> FleetDocume
     )
 
 
+def fleet_of_object(data: Mapping[str, Any]) -> Fleet:
+    """The Fleet in an object as an API server gives it; its status is not read.
+
+    Raises ``DocumentError`` as ``read_fleet`` does, with the object's name in place of a file and no line.
+    """
+    read = _ruled(read_object(data, FleetForm, kind="Fleet", file=object_name(data)))
+    raise_errors(read.errors)
+    assert read.form is not None  # without errors there is a form
+    return fleet_value(read.form)
+
+
 def _read(path: Path, content: bytes | None) -> Read[FleetForm]:
-    read = read_document(path, FleetForm, kind="Fleet", content=content)
+    return _ruled(read_document(path, FleetForm, kind="Fleet", content=content))
+
+
+def _ruled(read: Read[FleetForm]) -> Read[FleetForm]:
     if read.form is None:
         return read
     errors = document_errors(fleet_problems(read.form.spec), read.tree, read.file)

@@ -8,7 +8,16 @@ from __future__ import annotations
 
 from typing import Literal
 
+from ebbtide.adapters.documents.cluster_names import LabelValue, ResourceName
 from ebbtide.adapters.documents.model import Document, DocumentModel, described
+from ebbtide.adapters.documents.operations_models import (
+    ClustersSpec,
+    DrainSpec,
+    ProviderSpec,
+    QuotaSpec,
+    RelabelSpec,
+    ScaleTargetSpec,
+)
 from ebbtide.adapters.documents.quantities import (
     ClockTime,
     DateText,
@@ -22,6 +31,7 @@ from ebbtide.adapters.documents.quantities import (
     WallClock,
     WholeSeconds,
 )
+from ebbtide.adapters.documents.status_models import FleetStatusSpec
 from ebbtide.fleet.horizon import WEEK
 
 MAX_WORKLOADS = 2_000
@@ -68,13 +78,20 @@ class ColumnsSpec(DocumentModel):
 
 
 class DemandSpec(DocumentModel):
-    """One demand source: files, or a table of the SQL engine."""
+    """One demand source: files, a table of the SQL engine, or a query of Prometheus for live demand."""
 
     name: Label = described("The source's name.")
     file: str | None = described(
         "CSV (also .gz) or Parquet, or a glob; relative to the Fleet's folder.", default=None, completed="none"
     )
     table: str | None = described("A table of the engine in EBBTIDE_SQL_URL.", default=None, completed="none")
+    promql: str | None = described(
+        "A query at EBBTIDE_PROMETHEUS_URL, requests/s by workload; read for live demand only.",
+        default=None,
+        completed="none",
+        min_length=1,
+        max_length=4_096,
+    )
     columns: ColumnsSpec = described("Columns by role.", default=ColumnsSpec(), completed="found")
     origin: WallClock | None = described(
         "The wall-clock instant of t = 0; needed for relative times.", default=None, completed="none"
@@ -106,6 +123,13 @@ class PoolSpec(DocumentModel):
         "A node's way from research to production, until measured.", default=3600.0, unit="duration"
     )
     moves_at_once: int = described("Most nodes in motion together.", default=4, unit="nodes", ge=1, le=MAX_COUNT)
+    node_selector: dict[str, LabelValue] = described(
+        "Labels of its nodes.", default={}, completed="{ebbtide.dev/pool: its name}", max_length=16
+    )
+    gpu_resource: ResourceName = described("The resource that a GPU is one of.", default="nvidia.com/gpu")
+    provider: ProviderSpec = described(
+        "How its nodes get to the other side.", default=ProviderSpec(relabel=RelabelSpec())
+    )
 
 
 class WorkloadDemandSpec(DocumentModel):
@@ -176,6 +200,10 @@ class WorkloadSpec(DocumentModel):
         "Never more.", default=None, unit="replicas", completed="none", ge=1, le=MAX_COUNT
     )
     startup_time: Duration = described("From scaling up to serving.", default=300.0, unit="duration")
+    scale_target_ref: ScaleTargetSpec = described(
+        "The object that holds its replicas.", default=ScaleTargetSpec(), completed="the Deployment of its name"
+    )
+    drain: DrainSpec = described("How its leaving replicas end.", default=DrainSpec())
 
 
 class ResearchSpec(DocumentModel):
@@ -192,6 +220,8 @@ class ResearchSpec(DocumentModel):
     checkpoint_interval: Duration = described(
         "Between two checkpoints; half of it is lost on a reclaim.", default=3600.0, unit="duration"
     )
+    minimum_run_time: Duration = described("A shorter run is of no use.", default=0.0, unit="duration")
+    quota: QuotaSpec | None = described("The quota in Kueue that is ebbtide's.", default=None, completed="none")
 
 
 class ExceptionSpec(DocumentModel):
@@ -219,11 +249,23 @@ class FleetSpec(DocumentModel):
         min_length=1,
         max_length=7,
     )
-    demand: list[DemandSpec] = described("Where demand is read.", min_length=1, max_length=64)
-    pools: list[PoolSpec] = described("The hardware.", min_length=1, max_length=64)
-    workloads: list[WorkloadSpec] = described("The services.", min_length=1, max_length=MAX_WORKLOADS)
+    demand: list[DemandSpec] = described("Where demand is read.", min_length=1, max_length=64, merge_by="name")
+    pools: list[PoolSpec] = described("The hardware.", min_length=1, max_length=64, merge_by="name")
+    workloads: list[WorkloadSpec] = described("The services.", min_length=1, max_length=MAX_WORKLOADS, merge_by="name")
     research: ResearchSpec = described("What research is worth.", default=ResearchSpec())
-    exceptions: list[ExceptionSpec] = described("Days that differ.", default=[], completed="none", max_length=256)
+    exceptions: list[ExceptionSpec] = described(
+        "Days that differ.", default=[], completed="none", max_length=256, merge_by="name"
+    )
+    mode: Literal["Shadow", "Active"] = described("Whether the controller acts, or only computes.", default="Shadow")
+    clusters: ClustersSpec | None = described("The two clusters.", default=None, completed="the settings'")
+    live_demand: Label | None = described(
+        "The demand source that the live guard reads (§6.7).", default=None, completed="none"
+    )
+
+    @property
+    def planned_demand(self) -> list[DemandSpec]:
+        """The sources that a plan is made from: all but those that are read live."""
+        return [source for source in self.demand if source.promql is None or source.file or source.table]
 
 
 class FleetForm(Document):
@@ -231,3 +273,6 @@ class FleetForm(Document):
 
     kind: Literal["Fleet"] = described("The document's kind.")
     spec: FleetSpec = described("The fleet.")
+    status: FleetStatusSpec | None = described(
+        "Where the nodes stand; the controller's alone.", default=None, completed="none"
+    )

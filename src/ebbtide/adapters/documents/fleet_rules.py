@@ -20,7 +20,8 @@ from ebbtide.adapters.documents.fleet_models import (
     TargetSpec,
     WorkloadSpec,
 )
-from ebbtide.adapters.documents.problems import Problem, unknown
+from ebbtide.adapters.documents.operations_rules import operations_problems
+from ebbtide.adapters.documents.problems import Problem, one_of, unknown
 from ebbtide.adapters.documents.quantities import duration_text
 from ebbtide.adapters.documents.window_rules import window_problems
 from ebbtide.adapters.documents.yaml_text import Path
@@ -38,6 +39,7 @@ def fleet_problems(spec: FleetSpec) -> list[Problem]:
         *_pools(spec),
         *_workloads(spec),
         *_exceptions(spec),
+        *operations_problems(spec),
     ]
 
 
@@ -51,24 +53,17 @@ def _duplicates(items: Sequence[Any], root: Path) -> Iterator[Problem]:
         seen.add(item.name)
 
 
-def _one_of(path: Path, first: str, second: str, values: tuple[object, object]) -> Iterator[Problem]:
-    given = [value is not None for value in values]
-    if all(given):
-        yield Problem(
-            path=path, kind="conflicting_fields", message=f"has both {first} and {second}", hint="give one of them"
-        )
-    elif not any(given):
-        yield Problem(path=path, kind="missing_field", message=f"has neither {first} nor {second}", hint="give one")
-
-
 def _demand(spec: FleetSpec) -> Iterator[Problem]:
     root: Path = ("spec", "demand")
     yield from _duplicates(spec.demand, root)
     used = {workload.demand.source for workload in spec.workloads}
+    if not spec.planned_demand:
+        message = "has no file or table: live demand alone is nothing to plan from"
+        yield Problem(path=root, kind="missing_field", message=message, hint="give the past demand as well")
     for index, source in enumerate(spec.demand):
-        yield from _one_of((*root, index), "file", "table", (source.file, source.table))
+        yield from one_of((*root, index), {"file": source.file, "table": source.table, "promql": source.promql})
         yield from _columns(source, (*root, index, "columns"))
-        if len(spec.demand) > 1 and source.name not in used:
+        if len(spec.planned_demand) > 1 and source.name not in used and source.promql is None:
             yield Problem(
                 path=(*root, index),
                 kind="unused_source",
@@ -80,7 +75,7 @@ def _demand(spec: FleetSpec) -> Iterator[Problem]:
 def _columns(source: DemandSpec, path: Path) -> Iterator[Problem]:
     columns = source.columns
     if columns.rate is not None and columns.count is not None:
-        yield from _one_of(path, "rate", "count", (columns.rate, columns.count))
+        yield from one_of(path, {"rate": columns.rate, "count": columns.count})
     given: dict[str, str] = {}
     for role, column in columns.model_dump(by_alias=True, exclude_none=True).items():
         if column in given:
@@ -138,7 +133,7 @@ def _workloads(spec: FleetSpec) -> Iterator[Problem]:
     root: Path = ("spec", "workloads")
     yield from _duplicates(spec.workloads, root)
     pools = {pool.name: pool for pool in spec.pools}
-    sources = [source.name for source in spec.demand]
+    sources = [source.name for source in spec.planned_demand]
     for index, workload in enumerate(spec.workloads):
         path = (*root, index)
         name = workload.demand.source
@@ -173,7 +168,7 @@ def _width(workload: WorkloadSpec, pool: PoolSpec, path: Path) -> Iterator[Probl
 
 
 def _service(service: ServiceSpec, path: Path) -> Iterator[Problem]:
-    yield from _one_of(path, "time", "observed", (service.time, service.observed))
+    yield from one_of(path, {"time": service.time, "observed": service.observed})
     if service.observed is not None and service.scv is not None:
         yield Problem(
             path=(*path, "scv"),
@@ -186,7 +181,7 @@ def _service(service: ServiceSpec, path: Path) -> Iterator[Problem]:
 def _targets(workload: WorkloadSpec, path: Path) -> Iterator[Problem]:
     for index, target in enumerate(workload.targets):
         here = (*path, "targets", index)
-        yield from _one_of(here, "wait", "latency", (target.wait, target.latency))
+        yield from one_of(here, {"wait": target.wait, "latency": target.latency})
         yield from _reachable(target, workload.service, (*here, "latency"))
 
 

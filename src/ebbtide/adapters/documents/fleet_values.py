@@ -17,8 +17,17 @@ from ebbtide.adapters.documents.fleet_models import (
     WindowsSpec,
     WorkloadSpec,
 )
+from ebbtide.adapters.documents.operations_values import (
+    clusters_value,
+    drain_value,
+    live_value,
+    provider_value,
+    quota_value,
+    scale_target_value,
+)
 from ebbtide.fleet.fleet import Fleet
 from ebbtide.fleet.horizon import WEEK, Choose, DatedException, DayPattern, Weekday
+from ebbtide.fleet.operations import Mode
 from ebbtide.fleet.pool import Pool, Research
 from ebbtide.fleet.workload import Balancing, DemandRef, Service, Target, TargetKind, Workload
 
@@ -36,12 +45,15 @@ def fleet_value(form: FleetForm) -> Fleet:
         workloads=tuple(_workload(workload, spec) for workload in spec.workloads),
         research=_research(spec.research),
         exceptions=tuple(_exception(exception) for exception in spec.exceptions),
+        mode=Mode(spec.mode),
+        clusters=clusters_value(spec.clusters),
+        live_demand=live_value(spec),
     )
 
 
 def source_values(form: FleetForm, folder: Path) -> tuple[DemandSource, ...]:
-    """The demand sources of a checked document that lies in a folder."""
-    return tuple(_source(source, form.spec, folder) for source in form.spec.demand)
+    """The demand sources of a checked document that lies in a folder, but those that are read live."""
+    return tuple(_source(source, form.spec, folder) for source in form.spec.planned_demand)
 
 
 def _source(source: DemandSpec, spec: FleetSpec, folder: Path) -> DemandSource:
@@ -76,6 +88,9 @@ def _pool(pool: PoolSpec) -> Pool:
         yield_time_s=pool.yield_time,
         reclaim_time_s=pool.reclaim_time,
         moves_at_once=pool.moves_at_once,
+        node_selector=tuple(sorted(pool.node_selector.items())),
+        gpu_resource=pool.gpu_resource,
+        provider=provider_value(pool.provider),
     )
 
 
@@ -84,7 +99,7 @@ def _workload(workload: WorkloadSpec, spec: FleetSpec) -> Workload:
     return Workload(
         name=workload.name,
         demand=DemandRef(
-            source=workload.demand.source or spec.demand[0].name, key=workload.demand.key or workload.name
+            source=workload.demand.source or spec.planned_demand[0].name, key=workload.demand.key or workload.name
         ),
         pool=workload.pool or spec.pools[0].name,
         gpus_per_replica=workload.gpus_per_replica,
@@ -97,6 +112,8 @@ def _workload(workload: WorkloadSpec, spec: FleetSpec) -> Workload:
         min_replicas=workload.min_replicas,
         max_replicas=workload.max_replicas,
         startup_time_s=workload.startup_time,
+        scale_target=scale_target_value(workload),
+        drain=drain_value(workload.drain),
     )
 
 
@@ -113,6 +130,8 @@ def _research(research: ResearchSpec) -> Research:
         value_usd_per_gpu_h=1.0 if value is None else value,
         checkpoint_interval_s=research.checkpoint_interval,
         value_given=value is not None,
+        minimum_run_time_s=research.minimum_run_time,
+        quota=quota_value(research.quota),
     )
 
 

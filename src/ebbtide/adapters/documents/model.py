@@ -12,6 +12,7 @@ from ebbtide.adapters.documents.quantities import Label
 
 API_VERSION = "ebbtide.dev/v1alpha1"
 _REQUIRED: Any = ...
+Annotation = Annotated[str, Field(max_length=262_144)]  # `kubectl apply` keeps the whole document in one
 
 
 class DocumentModel(BaseModel):
@@ -23,14 +24,22 @@ class DocumentModel(BaseModel):
 
 
 def described(
-    meaning: str, *, default: Any = _REQUIRED, unit: str = "", completed: str = "", **constraints: Any
+    meaning: str,
+    *,
+    default: Any = _REQUIRED,
+    unit: str = "",
+    completed: str = "",
+    merge_by: str = "",
+    **constraints: Any,
 ) -> Any:
     """A field of the one table: its meaning, unit, default and bounds.
 
     ``completed`` says in words what the reader puts where the field is absent and no fixed value can stand
-    ("the only pool").
+    ("the only pool"). ``merge_by``: the field by which a list's items are told apart when documents are merged; without
+    one the list is taken whole.
     """
-    extra: dict[str, Any] = {key: value for key, value in (("x-unit", unit), ("x-default", completed)) if value}
+    said = (("x-unit", unit), ("x-default", completed), ("x-merge-by", merge_by))
+    extra: dict[str, Any] = {key: value for key, value in said if value}
     return Field(default, description=meaning, json_schema_extra=extra or None, **constraints)
 
 
@@ -40,7 +49,9 @@ class Metadata(DocumentModel):
     name: Label = described("The object's name.")
     namespace: Label | None = described("Its namespace, in a cluster.", default=None, completed="the current one")
     labels: dict[str, str] = described("Kubernetes labels; no plan reads them.", default={}, max_length=64)
-    annotations: dict[str, str] = described("Kubernetes annotations; no plan reads them.", default={}, max_length=64)
+    annotations: dict[str, Annotation] = described(
+        "Kubernetes annotations; no plan reads them.", default={}, max_length=64
+    )
 
 
 class Document(DocumentModel):

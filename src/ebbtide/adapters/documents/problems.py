@@ -7,7 +7,7 @@ findings (``findings``) and the rules between fields (``fleet_rules``, ``schedul
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,6 +60,21 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     by_lower = {name.lower(): name for name in sorted(known)}
     found = difflib.get_close_matches(word.lower()[:100], by_lower, n=1, cutoff=0.55)
     return by_lower[found[0]] if found else None
+
+
+def one_of(path: Path, fields: Mapping[str, object]) -> Iterator[Problem]:
+    """What is wrong where exactly one of several fields is to be given (None: it is not).
+
+    >>> [problem.message for problem in one_of((), {"wait": 1, "latency": 2})]
+    ['has both wait and latency']
+    """
+    given = [name for name, value in fields.items() if value is not None]
+    if len(given) > 1:
+        message = f"has both {' and '.join(given)}"
+        yield Problem(path=path, kind="conflicting_fields", message=message, hint="give one of them")
+    elif not given:
+        message = f"has neither {' nor '.join(fields)}"
+        yield Problem(path=path, kind="missing_field", message=message, hint="give one")
 
 
 def unknown(path: Path, *, kind: str, word: str, known: Iterable[str], what: str) -> Problem:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from pydantic import ValidationError
 
@@ -22,6 +23,20 @@ from ebbtide.adapters.documents.quantities import shown
 from ebbtide.errors import DocumentError, Place
 
 Form = TypeVar("Form", bound=Document)
+_SERVER_FIELDS = frozenset(
+    {
+        "creationTimestamp",
+        "deletionGracePeriodSeconds",
+        "deletionTimestamp",
+        "finalizers",
+        "generation",
+        "managedFields",
+        "ownerReferences",
+        "resourceVersion",
+        "selfLink",
+        "uid",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,11 +67,43 @@ def read_document(path: Path, form: type[Form], *, kind: str, content: bytes | N
     except yaml_text.YamlRefusedError as refusal:
         place = Place(file=file, line=refusal.line)
         raise DocumentError(refusal.message, kind=refusal.kind, place=place, hint=refusal.hint) from refusal
+    return _checked(tree, form, kind, file)
+
+
+def read_object(data: Mapping[str, Any], form: type[Form], *, kind: str, file: str) -> Read[Form]:
+    """The same of an object as an API server gives it; ``file`` names it in errors, which have no line."""
+    return _checked(yaml_text.Tree(data=dict(data)), form, kind, file)
+
+
+def object_name(data: Mapping[str, Any]) -> str:
+    """How errors name an object: its kind, namespace and name.
+
+    >>> object_name({"kind": "Fleet", "metadata": {"namespace": "ebbtide", "name": "two-models"}})
+    'Fleet ebbtide/two-models'
+    """
+    found = data.get("metadata")
+    metadata = found if isinstance(found, Mapping) else {}
+    return f"{data.get('kind', 'object')} {metadata.get('namespace', 'default')}/{metadata.get('name', '?')}"
+
+
+def without_server_fields(data: Any) -> Any:
+    """The document without what an API server keeps in its metadata: a file and an object are the same document.
+
+    >>> without_server_fields({"metadata": {"name": "a", "uid": "1"}})
+    {'metadata': {'name': 'a'}}
+    """
+    metadata = data.get("metadata") if isinstance(data, dict) else None
+    if not isinstance(metadata, dict):
+        return data
+    return data | {"metadata": {name: value for name, value in metadata.items() if name not in _SERVER_FIELDS}}
+
+
+def _checked(tree: yaml_text.Tree, form: type[Form], kind: str, file: str) -> Read[Form]:
     problems = duplicate_problems(tree) + _envelope_problems(tree, kind, form)
     found: Form | None = None
     if not problems:
         try:
-            found = form.model_validate(tree.data)
+            found = form.model_validate(without_server_fields(tree.data))
         except ValidationError as error:
             problems = validation_problems(error, form)
     return Read(file=file, tree=tree, form=found, errors=tuple(document_errors(problems, tree, file)))

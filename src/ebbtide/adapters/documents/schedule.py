@@ -6,7 +6,8 @@ import gzip
 import hashlib
 import json
 import zlib
-from importlib.metadata import version
+from collections.abc import Mapping
+from importlib.metadata import version as version_of
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,9 @@ from ebbtide.adapters.documents.emit import block
 from ebbtide.adapters.documents.files import MARK, Output, is_ours, read_bytes, refuse_foreign, write_together
 from ebbtide.adapters.documents.findings import validation_problems
 from ebbtide.adapters.documents.fresh_files import sweep
+from ebbtide.adapters.documents.memory_document import memory_of
 from ebbtide.adapters.documents.problems import document_errors, raise_errors
-from ebbtide.adapters.documents.reading import Read, read_document
+from ebbtide.adapters.documents.reading import Read, object_name, read_document, read_object
 from ebbtide.adapters.documents.schedule_models import (
     ColumnsFileSpec,
     ReasonColumnsSpec,
@@ -29,6 +31,7 @@ from ebbtide.adapters.documents.schedule_plain import explanation_plain, reasons
 from ebbtide.adapters.documents.schedule_rules import reasons_problems, schedule_problems
 from ebbtide.adapters.documents.schedule_values import explanation_value, schedule_value
 from ebbtide.adapters.documents.yaml_text import Tree
+from ebbtide.control.memory import Memory
 from ebbtide.errors import DocumentError, InputError, Place
 from ebbtide.fleet.schedule import Explanation, Schedule
 
@@ -104,8 +107,27 @@ def read_schedule(
     return schedule_value(read.form), explanation_value(spec, columns)
 
 
+def schedule_of_object(data: Mapping[str, Any], *, version: int = 0) -> tuple[Schedule, Memory]:
+    """The schedule in an object as an API server gives it, and the controller's memory in its status (empty where it
+    has none), whose ``version`` is the object's. The explanation is not looked at.
+
+    Raises ``DocumentError`` as ``read_schedule`` does, with the object's name in place of a file and no line.
+    """
+    kept = {name: value for name, value in data.items() if name != "explanation"}
+    read = _ruled(read_object(kept, ScheduleForm, kind="Schedule", file=object_name(data)))
+    raise_errors(read.errors)
+    assert read.form is not None  # without errors there is a form
+    status = read.form.status
+    if status is None or status.memory is None:
+        return schedule_value(read.form), Memory(version=version)
+    return schedule_value(read.form), memory_of(status.memory, version=version)
+
+
 def _read(path: Path, content: bytes | None) -> Read[ScheduleForm]:
-    read = read_document(path, ScheduleForm, kind="Schedule", content=content)
+    return _ruled(read_document(path, ScheduleForm, kind="Schedule", content=content))
+
+
+def _ruled(read: Read[ScheduleForm]) -> Read[ScheduleForm]:
     if read.form is None:
         return read
     errors = document_errors(schedule_problems(read.form), read.tree, read.file)
@@ -113,7 +135,7 @@ def _read(path: Path, content: bytes | None) -> Read[ScheduleForm]:
 
 
 def _mark(schedule: Schedule, explanation: Explanation | None) -> str:
-    by = version("ebbtide") if explanation is None else explanation.provenance.version
+    by = version_of("ebbtide") if explanation is None else explanation.provenance.version
     return f"{MARK.decode()} {by} for fleet {schedule.fleet_name}"
 
 

@@ -12,6 +12,7 @@ from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema
 
 from ebbtide.adapters.documents.fleet_models import MAX_COUNT, MAX_WINDOWS, MAX_WORKLOADS, TargetSpec
 from ebbtide.adapters.documents.model import Document, DocumentModel, described
+from ebbtide.adapters.documents.override_models import OverrideSpec, PauseSpec
 from ebbtide.adapters.documents.quantities import (
     UNSTABLE,
     ClockTime,
@@ -26,6 +27,7 @@ from ebbtide.adapters.documents.quantities import (
     refused,
     shown,
 )
+from ebbtide.adapters.documents.status_models import ScheduleStatusSpec
 
 
 def _figure(value: Any) -> float:
@@ -51,6 +53,7 @@ Figure = Annotated[
 Count = Annotated[int, Field(ge=0, le=MAX_COUNT)]
 Rate = Annotated[float, Field(ge=0, le=1e12)]
 BoundWord = Literal["target", "floor", "minimum", "maximum", "gain", "room", "move", "shortage"]
+MAX_SHORTAGES = MAX_WORKLOADS * MAX_WINDOWS
 _COLUMN: dict[str, Any] = {"max_length": MAX_WINDOWS}
 
 
@@ -109,6 +112,10 @@ class ScheduleSpec(DocumentModel):
     windows: list[WindowSpec] = described("The columns' order.", min_length=1, max_length=MAX_WINDOWS)
     workloads: list[ScheduleWorkloadSpec] = described("Replicas.", min_length=1, max_length=MAX_WORKLOADS)
     pools: list[SchedulePoolSpec] = described("Nodes.", min_length=1, max_length=64)
+    overrides: list[OverrideSpec] = described(
+        "People's wishes, each with an end.", default=[], completed="none", max_length=64, merge_by="name"
+    )
+    pause: PauseSpec | None = described("Somebody paused it.", default=None, completed="not paused")
 
 
 class SourceRecordSpec(DocumentModel):
@@ -231,8 +238,10 @@ class ExplanationSpec(DocumentModel):
     provenance: ProvenanceSpec = described("Who, when, from what.")
     gpu_hours_per_day: GpuHoursSpec = described("What the fleet does in a day.", unit="GPU-hours/day")
     bound: BoundSpec = described("Distance to the bound.")
-    shortages: list[ShortageSpec] = described("Targets that can't be met.", default=[], completed="none")
-    warnings: list[str] = described("What a reader should know.", default=[], completed="none")
+    shortages: list[ShortageSpec] = described(
+        "Targets that can't be met.", default=[], completed="none", max_length=MAX_SHORTAGES
+    )
+    warnings: list[str] = described("What a reader should know.", default=[], completed="none", max_length=10_000)
     workloads: list[ReasonColumnsSpec] = described(
         "Reasons by workload.", default=[], completed="in the columns file", max_length=MAX_WORKLOADS
     )
@@ -246,6 +255,9 @@ class ScheduleForm(Document):
     spec: ScheduleSpec = described("What the controller obeys.")
     explanation: ExplanationSpec | None = described(
         "Why; removing it changes no decision.", default=None, completed="none"
+    )
+    status: ScheduleStatusSpec | None = described(
+        "Where it stands; the controller's alone.", default=None, completed="none"
     )
 
 

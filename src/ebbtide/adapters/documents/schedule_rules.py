@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ebbtide.adapters.documents.dated_overlaps import overlaps
-from ebbtide.adapters.documents.problems import Problem
+from ebbtide.adapters.documents.memory_document import memory_problems
+from ebbtide.adapters.documents.problems import Problem, one_of, unknown
 from ebbtide.adapters.documents.schedule_models import (
     ReasonColumnsSpec,
     ScheduleForm,
@@ -30,12 +31,29 @@ def schedule_problems(form: ScheduleForm) -> list[Problem]:
         *_names(spec.pools, ("spec", "pools")),
         *_columns(spec),
         *_dates(spec.windows),
+        *_names(spec.overrides, ("spec", "overrides")),
+        *_overrides(spec),
     ]
     if not problems:
         problems = [*_conserved(spec), *_cover(spec.windows), *overlaps(spec.windows)]
     if form.explanation is not None:
         problems += reasons_problems(form.explanation.workloads, len(spec.windows), ("explanation", "workloads"))
+    if form.status is not None and form.status.memory is not None:
+        problems += memory_problems(form.status.memory, ("status", "memory"))
     return problems
+
+
+def _overrides(spec: ScheduleSpec) -> Iterator[Problem]:
+    windows, workloads = ([item.name for item in items] for items in (spec.windows, spec.workloads))
+    for index, one in enumerate(spec.overrides):
+        path: Path = ("spec", "overrides", index)
+        yield from one_of(path, {"hold": one.hold, "window": one.window, "release": one.release})
+        for field, name, known in (("window", one.window, windows), ("release", one.release, workloads)):
+            if name is not None and name not in known:
+                what = {"window": "window", "release": "workload"}[field]
+                yield unknown(
+                    (*path, field), kind=f"unknown_{what}", word=name, known=known, what=f"no {what} is named"
+                )
 
 
 def reasons_problems(columns: Sequence[ReasonColumnsSpec], windows: int, root: Path) -> list[Problem]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ebbtide.adapters.documents.fleet_models import TargetSpec
+from ebbtide.adapters.documents.override_models import OverrideSpec
 from ebbtide.adapters.documents.schedule_models import (
     BoundSpec,
     ExplanationSpec,
@@ -14,6 +15,7 @@ from ebbtide.adapters.documents.schedule_models import (
     WindowSpec,
 )
 from ebbtide.fleet.horizon import WEEK, Window
+from ebbtide.fleet.operations import Override, OverrideKind, Pause
 from ebbtide.fleet.schedule import (
     Bound,
     Explanation,
@@ -55,6 +57,8 @@ def schedule_value(form: ScheduleForm) -> Schedule:
             )
             for column in spec.pools
         ),
+        overrides=tuple(_override(override) for override in spec.overrides),
+        pause=None if spec.pause is None else Pause(reason=spec.pause.reason),
     )
 
 
@@ -83,6 +87,15 @@ def explanation_value(spec: ExplanationSpec, columns: list[ReasonColumnsSpec]) -
             if column.gpus_per_replica is not None
         },
     )
+
+
+def _override(spec: OverrideSpec) -> Override:
+    kind, what = OverrideKind.HOLD, ""
+    if spec.window is not None:
+        kind, what = OverrideKind.WINDOW, spec.window
+    if spec.release is not None:
+        kind, what = OverrideKind.RELEASE, spec.release
+    return Override(name=spec.name, kind=kind, until_s=spec.until.timestamp(), reason=spec.reason, what=what)
 
 
 def _window(window: WindowSpec) -> Window:
