@@ -34,6 +34,7 @@ EXAMPLE = ROOT / "examples" / "day-and-night" / "fleet.yaml"
 WORDS = "type description properties required items additionalProperties enum pattern format nullable"
 BOUNDS = "minimum maximum exclusiveMinimum exclusiveMaximum minLength maxLength minItems maxItems maxProperties"
 ALLOWED = frozenset(f"{WORDS} {BOUNDS}".split())
+BOUNDED = {"enum", "maxLength", "format"}
 KINDS = {"object": dict, "array": list, "string": str, "boolean": bool, "integer": int, "number": (int, float)}
 
 
@@ -51,9 +52,7 @@ def faults(schema: dict[str, Any], path: str = "") -> Iterator[str]:
         yield from _list_faults(schema, path)
     elif kind == "object":
         yield from _object_faults(schema, path)
-    elif (
-        kind == "string" and not {"enum", "maxLength", "format"} & set(schema) and path not in (".apiVersion", ".kind")
-    ):
+    elif kind == "string" and not BOUNDED & set(schema) and path not in (".apiVersion", ".kind"):
         yield f"{path}: text of any length"
 
 
