@@ -25,7 +25,7 @@ def test_json_holds_every_policy_and_its_sums_are_the_fleets(ebbtide, short_file
     assert told.code == 0, told.err
     assert told.err == ""
     found = json.loads(told.out)
-    assert list(found) == ["policies", "workloads", "seed", "span", "written"]
+    assert list(found) == ["policies", "workloads", "seed", "troubles", "span", "written"]
     assert found["seed"] == 7
     assert found["written"] == []
     assert found["span"]["unit"] == "day"
@@ -107,3 +107,22 @@ def test_a_file_of_somebody_else_stays(ebbtide, short_file: Path) -> None:
     assert told.code == 2
     assert "did not write it" in told.err
     assert (short_file.parent / "backtest.html").read_text(encoding="utf-8") == "mine"
+
+
+def test_with_troubles_the_last_day_alone_is_the_same_table_again_and_every_score_a_number(
+    ebbtide, short_file: Path
+) -> None:
+    asked = ("backtest", short_file, "--against", "static,hindsight", "--days", 1, "--troubles", "wild")
+    told = ebbtide(*asked)
+    assert told.code == 0, told.err
+    assert "2026-09-04 to 2026-09-04: the last day of 2 replayed, planned on all before; seed 1," in told.out
+    assert ebbtide(*asked).out == told.out
+    found = json.loads(ebbtide(*asked, "--json").out)
+    assert (found["troubles"], found["span"]["days"], found["span"]["possible_days"]) == ("wild", 1, 2)
+    for one in found["policies"]:
+        scores = [value for key, value in one.items() if key.endswith(("_s", "_gpu_h", "attained", "moves"))]
+        assert len(scores) == 9
+        assert all(isinstance(value, int | float) and value >= 0.0 for value in scores), one
+    refused = ebbtide("backtest", short_file, "--troubles", "many")
+    assert refused.code == 2
+    assert "there are none, usual, wild" in refused.err

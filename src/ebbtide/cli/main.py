@@ -108,6 +108,13 @@ def backtest(
         str, typer.Option(metavar="POLICIES", help="Rivals, with commas: static, reactive, cron, hindsight.")
     ] = "static,reactive,cron,hindsight",
     seed: Annotated[int, typer.Option(min=0, help="Of arrivals and services: the same seed, the same run.")] = 1,
+    days: Annotated[
+        int | None,
+        typer.Option(min=1, help="Replay the last so many days only; default: all, or few where requests are many."),
+    ] = None,
+    troubles: Annotated[
+        str, typer.Option(metavar="HOW", help="What goes wrong with nodes, pods and writes: none, usual or wild.")
+    ] = "none",
     workloads: Annotated[bool, typer.Option("--workloads", help="Also a table for each workload.")] = False,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="DIR", help="Write backtest.html there.")
@@ -116,7 +123,8 @@ def backtest(
 ) -> int:
     """Replay past demand under ebbtide and other policies; each plans on what came before.
 
-    With two weeks and more of demand, weeks are replayed; with less, days.
+    With two weeks and more of demand, weeks are replayed; with less, days. Nodes move, and fail, in a simulated world
+    that ebbtide's controller runs.
     """
     ensure_kernel_cache()
     from ebbtide.cli.render_backtest import backtest_json, render_backtest
@@ -124,7 +132,7 @@ def backtest(
 
     rivals = tuple(name.strip() for name in against.split(",") if name.strip())
     with Talk(quiet=json) as talk:
-        found = workflow(fleet, output, against=rivals, seed=seed, stage=talk.stage)
+        found = workflow(fleet, output, against=rivals, seed=seed, days=days, troubles=troubles, stage=talk.stage)
     if json:
         put_json(backtest_json(found))
         return Exit.DONE

@@ -10,7 +10,7 @@ from whenever import Instant
 from ebbtide.adapters.report.figures import wait, whole
 from ebbtide.cli.columns import WIDTH, Column, Paint, elided, filled, lines_of, total_width
 from ebbtide.simulate.scoring import Score
-from ebbtide.workflows.backtest_plans import REACTIVE
+from ebbtide.workflows.backtest_plans import EBBTIDE, REACTIVE
 from ebbtide.workflows.replay import Backtested, PolicyScore
 
 _SHARES = (0.5, 0.95, 0.99)
@@ -32,7 +32,7 @@ def render_backtest(found: Backtested, *, workloads: bool = False, colour: bool 
 
 
 def backtest_json(found: Backtested) -> dict[str, object]:
-    """``policies, workloads, seed, span`` and ``written``."""
+    """``policies, workloads, seed, troubles, span`` and ``written``."""
     return {
         "policies": [_policy(found, one) for one in found.policies],
         "workloads": [
@@ -40,6 +40,7 @@ def backtest_json(found: Backtested) -> dict[str, object]:
             for one in found.fleet.workloads
         ],
         "seed": found.seed,
+        "troubles": found.troubles,
         "span": _span(found),
         "written": [str(path) for path in found.written],
     }
@@ -89,11 +90,7 @@ def _wait(score: Score, share: float) -> str:
 
 
 def _legend(found: Backtested) -> Iterator[str]:
-    stretches = len(found.tested)
-    zone = found.fleet.time_zone
-    first, last = (_date(at, zone) for at in (found.tested[0].fold.start_s, found.tested[-1].fold.end_s - 1))
-    unit = found.unit if stretches == 1 else f"{found.unit}s"
-    yield (f"{first} to {last}: {stretches} {unit} replayed, each planned on all before it; seed {found.seed}")
+    yield _span_text(found)
     yield (
         "ATTAINED: requests within all targets. HELD: windows that kept them. LOST: research's work since its last "
         "checkpoint, in GPU-hours. REGRET: production GPU-hours over hindsight's"
@@ -109,7 +106,28 @@ def _legend(found: Backtested) -> Iterator[str]:
                     "they were there"
                 )
     if found.policy(REACTIVE) is not None:
-        yield ("reactive: its nodes are there when its pods come; nobody waits for a move")
+        yield "reactive: its nodes are there when its pods come; nobody waits for a move, and nothing goes wrong"
+    ours = found.policy(EBBTIDE)
+    if ours is not None and ours.shortages:
+        first, *others = ours.shortages
+        yield f"ebbtide, {first}" + (f"; and {len(others)} more (--json names them)" if others else "")
+
+
+def _span_text(found: Backtested) -> str:
+    """What was replayed, and what was left out of it."""
+    zone = found.fleet.time_zone
+    first, last = (_date(at, zone) for at in (found.tested[0].fold.start_s, found.tested[-1].fold.end_s - 1))
+    troubles = "" if found.troubles == "none" else f", {found.troubles} troubles"
+    if found.days == found.possible_days:
+        stretches = len(found.tested)
+        unit = found.unit if stretches == 1 else f"{found.unit}s"
+        what = f"{stretches} {unit} replayed, each planned on all before it"
+    else:
+        days = "the last day" if found.days == 1 else f"the last {found.days} days"
+        what = f"{days} of {found.possible_days} replayed, planned on all before"
+        if found.chosen:
+            what += f"; the demand is heavy: --days {found.possible_days} replays all"
+    return f"{first} to {last}: {what}; seed {found.seed}{troubles}"
 
 
 def _workload_table(found: Backtested, workload: str, paint: Paint) -> list[str]:
@@ -193,6 +211,8 @@ def _span(found: Backtested) -> dict[str, object]:
     return {
         "unit": found.unit,
         "stretches": [{"from": instant(one.fold.start_s), "until": instant(one.fold.end_s)} for one in found.tested],
+        "days": found.days,
+        "possible_days": found.possible_days,
         "intervals": found.intervals,
         "intervals_interpolated": found.unscored,
     }

@@ -7,7 +7,8 @@ of two. Old moves count less: half after two weeks.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from ebbtide.control.memory import Direction, FinishedMove
 from ebbtide.units import DAY_S
@@ -19,7 +20,7 @@ PERCENTILE = 0.9
 
 
 def learned_p90_s(
-    finished: Iterable[FinishedMove], *, pool: str, direction: Direction, batch: int, at_s: float
+    finished: Sequence[FinishedMove], *, pool: str, direction: Direction, batch: int, at_s: float
 ) -> float | None:
     """The P90 of what such moves took; None where fewer than five are known.
 
@@ -33,6 +34,21 @@ def learned_p90_s(
     >>> learned_p90_s(moves, pool="h100", direction=Direction.YIELD, batch=1, at_s=0.0)
     540.0
     """
+    if not (_kept and _kept[0] is finished and _kept[1] == at_s):
+        _kept[:] = [finished, at_s, {}]
+    known: dict[tuple[str, Direction, int], float | None] = _kept[2]
+    key = (pool, direction, _power(batch))
+    if key not in known:
+        known[key] = _learned_s(finished, pool=pool, direction=direction, batch=batch, at_s=at_s)
+    return known[key]
+
+
+_kept: list[Any] = []  # the moves and the instant last asked about, and the answers: every move in motion asks
+
+
+def _learned_s(
+    finished: Sequence[FinishedMove], *, pool: str, direction: Direction, batch: int, at_s: float
+) -> float | None:
     like = [move for move in finished if move.pool == pool and move.direction is direction]
     size = _power(batch)
     for chosen in (

@@ -26,6 +26,9 @@ from ebbtide.units import SECONDS_PER_HOUR
 
 TARGETS = tuple(round(0.1 * tenth, 1) for tenth in range(2, 10))  # shares of slots in use that are tried
 MOST_TUNING_REQUESTS = 40e6  # past days are tuned on, the youngest first, up to so many requests of a workload
+TRIED_TOGETHER = 3  # targets that share one making of the requests
+
+STEADY = "steady"
 
 Setting = Capacity | Autoscaler
 
@@ -111,16 +114,35 @@ def tuned_target(
     starts_s, window = window_starts(grid_windows(), start_s=past.start_s, end_s=past.end_s, time_zone=fleet.time_zone)
     cells = Cells(starts_s=starts_s, window=window, end_s=float(past.end_s), windows=len(grid_windows()))
     steady = Capacity(starts_s=np.array([float(past.start_s)]), replicas=np.array([static], dtype=np.int64))
-    settings: dict[str, Setting] = {str(target): autoscaler_of(fleet, workload, target) for target in TARGETS}
-    played = play(workload, past, {"static": steady, **settings}, cells, seed=seed)
-    wished = _share(played["static"].tally) - TOLERANCE
-    held = {target: _share(played[str(target)].tally) for target in TARGETS}
+    tried = _tried(fleet, workload, past, cells, steady, seed=seed)
+    wished = _share(tried.pop(STEADY).tally) - TOLERANCE
+    held = {float(target): _share(one.tally) for target, one in tried.items()}
     enough = min(wished, max(held.values()))
     best = min(
-        (target for target in TARGETS if held[target] >= enough),
-        key=lambda target: replica_hours(played[str(target)].pods, start_s=past.start_s, end_s=past.end_s),
+        (target for target in held if held[target] >= enough),
+        key=lambda target: replica_hours(tried[str(target)].pods, start_s=past.start_s, end_s=past.end_s),
     )
-    return TunedTarget(target=best, held_share=held[best], static_share=_share(played["static"].tally))
+    return TunedTarget(target=best, held_share=held[best], static_share=wished + TOLERANCE)
+
+
+def _tried(
+    fleet: Fleet, workload: Workload, past: Stream, cells: Cells, steady: Capacity, *, seed: tuple[int, ...]
+) -> dict[str, Played]:
+    """``steady`` and targets on the same requests: the highest first, until one holds what ``steady`` does.
+
+    A lower one takes more pods at every look, so that it can only cost more.
+    """
+    found: dict[str, Played] = {}
+    falling = sorted(TARGETS, reverse=True)
+    for first in range(0, len(falling), TRIED_TOGETHER):
+        settings: dict[str, Setting] = {} if found else {STEADY: steady}
+        group = falling[first : first + TRIED_TOGETHER]
+        settings |= {str(target): autoscaler_of(fleet, workload, target) for target in group}
+        found |= play(workload, past, settings, cells, seed=seed)
+        wished = _share(found[STEADY].tally) - TOLERANCE
+        if any(_share(found[str(target)].tally) >= wished for target in group):
+            break
+    return found
 
 
 def replica_hours(pods: Capacity, *, start_s: float, end_s: float) -> float:

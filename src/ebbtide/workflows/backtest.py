@@ -12,7 +12,7 @@ from ebbtide.errors import InputError
 from ebbtide.settings import read_settings
 from ebbtide.workflows.allocate import silent
 from ebbtide.workflows.backtest_page import page_of
-from ebbtide.workflows.backtest_plans import RIVALS
+from ebbtide.workflows.backtest_plans import RIVALS, TROUBLES, Trial
 from ebbtide.workflows.demand import Stage, read_demand
 from ebbtide.workflows.reach import refuse_latency_below_service
 from ebbtide.workflows.replay import Backtested, backtested
@@ -24,9 +24,13 @@ def backtest(
     *,
     against: tuple[str, ...] = RIVALS,
     seed: int = 1,
+    days: int | None = None,
+    troubles: str = "none",
     stage: Stage = silent,
 ) -> Backtested:
     """Replay the demand of the fleet in ``fleet_file``; with a ``folder`` write ``backtest.html`` there.
+
+    ``days`` None: all that can be tested, or the last of them where those have too many requests for a short answer.
 
     Raises ``InputError`` for a wrong document, a policy that there is not, demand of less than two whole days, or a
     file there that ebbtide did not write.
@@ -36,13 +40,19 @@ def backtest(
         raise InputError(
             f'no policy is named "{unknown[0]}"', kind="unknown_policy", hint=f"there are {', '.join(RIVALS)}"
         )
+    if troubles not in TROUBLES:
+        raise InputError(
+            f'no troubles are named "{troubles}"', kind="unknown_troubles", hint=f"there are {', '.join(TROUBLES)}"
+        )
     page = (folder or Path()) / "backtest.html"
     if folder is not None:
         refuse_foreign(page)
     document = read_fleet(fleet_file)
     demand = read_demand(document, sql_url=read_settings().sql_url, stage=stage)
     refuse_latency_below_service(document, demand.series)
-    found = backtested(document.fleet, demand, against=against, seed=seed, stage=stage)
+    found = backtested(
+        document.fleet, demand, Trial(against=against, seed=seed, troubles=troubles, stage=stage), days=days
+    )
     if folder is None:
         return found
     stage("writing", 0, 1)

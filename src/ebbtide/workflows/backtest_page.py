@@ -36,8 +36,8 @@ def page_of(found: Backtested) -> BacktestPage:
         time_zone=found.fleet.time_zone,
         headline=f"Research got {whole(ours.research_gpu_h)} of {whole(total)} GPU-hours; "
         f"{percent(ours.score.attained, 1)} of requests kept their targets",
-        lede=f"{len(found.tested)} {found.unit}{'s' if len(found.tested) > 1 else ''} of demand replayed, each planned "
-        f"on what came before it; seed {found.seed}."
+        lede=f"{found.days} day{'s' if found.days > 1 else ''} of demand replayed, planned on what came before; "
+        f"seed {found.seed}."
         + ("" if regret is None else f" Regret against hindsight: {percent(regret, 1)} of production's GPU-hours."),
         remarks=tuple(_remarks(found)),
         policies=_policies(found),
@@ -57,7 +57,11 @@ def _remarks(found: Backtested) -> Iterator[str]:
             f"{whole(found.unscored)} of {whole(found.intervals)} intervals were not observed: replayed at "
             "interpolated rates, not scored."
         )
-    yield "Policies that plan no nodes have them as their pods come; reactive is thereby flattered."
+    yield (
+        "Nodes and moves are those of a simulated world that ebbtide's controller ran"
+        + ("." if found.troubles == "none" else f", with {found.troubles} troubles.")
+        + " Reactive has nodes as its pods come, and is thereby flattered."
+    )
 
 
 def _policies(found: Backtested) -> ScoreTable:
@@ -171,10 +175,11 @@ def _waits(found: Backtested, tested: Tested, workload: Workload) -> WorkloadTim
     wait_s = tested.waits_s[EBBTIDE][name]
     target = workload.targets[0]
     edges = np.append(tested.cells.starts_s, tested.cells.end_s) - tested.fold.start_s
-    starts = np.append(np.maximum(capacity.starts_s, tested.fold.start_s), tested.fold.end_s) - tested.fold.start_s
+    inside = capacity.starts_s < tested.fold.end_s
+    starts = np.append(np.maximum(capacity.starts_s[inside], tested.fold.start_s), tested.fold.end_s)
     return WorkloadTimeline(
         workload=name,
-        replicas=Steps(edges_s=starts, values=capacity.replicas.astype(np.float64)),
+        replicas=Steps(edges_s=starts - tested.fold.start_s, values=capacity.replicas[inside].astype(np.float64)),
         busy=Steps(edges_s=_intervals(tested, name), values=_busy(tested, name) / workload.service.concurrency),
         share=Steps(edges_s=edges, values=wait_s / target.bound_s),
         wait_s=wait_s,

@@ -6,73 +6,100 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from whenever import Instant
+from whenever import Instant, OffsetDateTime, Time
 
 from ebbtide.allocate.plan import plan_fleet, schedule_of
 from ebbtide.fleet.demand import Floats, Series
 from ebbtide.fleet.fleet import Fleet
-from ebbtide.fleet.horizon import Window
-from ebbtide.fleet.planned import Ints
+from ebbtide.fleet.horizon import WEEK, DayPattern, windows_of
 from ebbtide.fleet.schedule import Schedule
 from ebbtide.forecast.margin import Tuning
 from ebbtide.forecast.seasonal import NO_MARGIN
-from ebbtide.simulate.fcfs import Capacity
+from ebbtide.simulate.driven import driven, live_demand
+from ebbtide.simulate.hand_schedule import hand_schedule
 from ebbtide.simulate.plays import Played, Setting, autoscaler_of, tuned_target
 from ebbtide.simulate.policies import hand_set, past_needs, static_replicas
-from ebbtide.simulate.realised import Realised, on_demand, realised, scheduled, steps_of, window_starts
+from ebbtide.simulate.realised import Realised, on_demand, realised
+from ebbtide.simulate.world.demand import LiveDemand
+from ebbtide.simulate.world.troubles import Troubles
+from ebbtide.workflows.backtest_span import Fold
 from ebbtide.workflows.demand import Demand, Stage
 from ebbtide.workflows.planning import Planned, tuned
 
 EBBTIDE, STATIC, REACTIVE, CRON, HINDSIGHT = "ebbtide", "static", "reactive", "cron", "hindsight"
+TROUBLES = {"none": Troubles(), "usual": Troubles.usual(), "wild": Troubles.wild()}
 RIVALS = (STATIC, REACTIVE, CRON, HINDSIGHT)
 ORDER = (STATIC, REACTIVE, CRON, EBBTIDE, HINDSIGHT)
+ALL_DAY = windows_of(DayPattern(days=WEEK, starts=(Time(0),)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fold:
-    """One tested stretch ``[start_s, end_s)``; everything before it is the past. ``number`` counts from 0."""
+class Trial:
+    """How a backtest is run: which rivals take part, by what seed, and what goes wrong, by its name in ``TROUBLES``."""
 
-    number: int
-    start_s: int
-    end_s: int
+    against: tuple[str, ...]
+    seed: int
+    troubles: str = "none"
+    stage: Stage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Plans:
     """The schedule that windows are scored by, each policy's settings by workload, and what it chose, in words.
 
-    ``planned`` are policies whose nodes are known beforehand.
+    ``driven`` are policies with a schedule, as the controller drove it.
     """
 
     schedule: Schedule
     settings: Mapping[str, Mapping[str, Setting]]
-    planned: Mapping[str, Realised]
+    driven: Mapping[str, Realised]
     notes: Mapping[str, str]
 
 
-def plans_of(fleet: Fleet, demand: Demand, fold: Fold, against: tuple[str, ...], *, seed: int, stage: Stage) -> Plans:
-    """The plans of a fold. Raises ``InputError`` where the past holds no day for a window."""
+def plans_of(fleet: Fleet, demand: Demand, fold: Fold, trial: Trial) -> Plans:
+    """The plans of a fold, and what became of them. ``InputError`` where the past holds no day for a window."""
     past = part(demand, None, fold.start_s)
-    stage(f"planning, {_name(fold)}", 0, 1)
+    trial.stage(f"planning, {_name(fold)}", 0, 1)
     tuning = tuned(fleet, past)
-    schedule = _schedule(fleet, past, tuning, fold)
-    planned = {EBBTIDE: _scheduled(fleet, schedule, fold)}
+    schedules = {EBBTIDE: _schedule(fleet, past, tuning, fold)}
     notes = {EBBTIDE: f"margin {tuning}"}
-    if HINDSIGHT in against:
+    if HINDSIGHT in trial.against:
         own = part(demand, fold.start_s, fold.end_s)
         bare = replace(tuning, margins=dict.fromkeys(own.series, NO_MARGIN))
-        planned[HINDSIGHT] = _scheduled(fleet, _schedule(fleet, own, bare, fold), fold)
+        schedules[HINDSIGHT] = _schedule(fleet, own, bare, fold)
         notes[HINDSIGHT] = "planned on the tested days' own rates, without margin"
-    settings: dict[str, Mapping[str, Setting]] = {name: one.capacity for name, one in planned.items()}
-    if {STATIC, CRON, REACTIVE} & set(against):
-        _simple(fleet, past, fold, against, settings, notes, seed=seed, stage=stage)
-    return Plans(schedule=schedule, settings=settings, planned=planned, notes=notes)
+    autoscalers: Mapping[str, Setting] = {}
+    if {STATIC, CRON, REACTIVE} & set(trial.against):
+        autoscalers = _simple(fleet, past, fold, trial, schedules, notes)
+    live = live_demand(demand.series, start_s=fold.start_s, end_s=fold.end_s)
+    ran = {}
+    for number, (name, schedule) in enumerate(schedules.items()):
+        trial.stage(f"moving nodes, {_name(fold)}", number, len(schedules))
+        ran[name] = _driven(fleet, schedule, fold, trial, live if name == EBBTIDE else None)
+    settings: dict[str, Mapping[str, Setting]] = {name: one.capacity for name, one in ran.items()}
+    if autoscalers:
+        settings[REACTIVE] = autoscalers
+    return Plans(schedule=schedules[EBBTIDE], settings=settings, driven=ran, notes=notes)
+
+
+def _driven(fleet: Fleet, schedule: Schedule, fold: Fold, trial: Trial, live: LiveDemand | None) -> Realised:
+    """What the controller makes of a schedule; every policy meets the same dice."""
+    seed = int(np.random.SeedSequence((trial.seed, fold.number)).generate_state(1)[0])
+    return driven(
+        fleet,
+        schedule,
+        start_s=fold.start_s,
+        end_s=fold.end_s,
+        seed=seed,
+        live=live,
+        troubles=TROUBLES[trial.troubles],
+    )
 
 
 def realised_of(fleet: Fleet, fold: Fold, name: str, plans: Plans, played: Mapping[str, Played]) -> Realised:
-    """What a policy gave, once its runs are over: planned nodes, or those for the replicas that came of it."""
-    if name in plans.planned:
-        return plans.planned[name]
+    """What a policy gave, once its runs are over: the controller's run, or nodes for the pods that came of it."""
+    if name in plans.driven:
+        return plans.driven[name]
     capacity = {workload: one.capacity for workload, one in played.items()}
     pods = {workload: one.pods for workload, one in played.items()}
     held = on_demand(fleet, pods, end_s=float(fold.end_s), ready_ahead=name != REACTIVE)
@@ -110,65 +137,45 @@ def part_of(series: Series, start_s: int | None, end_s: int) -> Series:
 
 
 def _schedule(fleet: Fleet, known: Demand, tuning: Tuning, fold: Fold) -> Schedule:
-    begin, end = (Instant.from_timestamp(at).to_tz(fleet.time_zone) for at in (fold.start_s, fold.end_s))
+    begin = Instant.from_timestamp(fold.start_s).to_tz(fleet.time_zone).to_fixed_offset()
+    end = _end(fleet, fold)
     planned = Planned(fleet=fleet, demand=known, tuning=tuning)
-    whole = plan_fleet(fleet, planned, at=begin.to_fixed_offset(), valid_until=end.to_fixed_offset(), progress=_silent)
-    return schedule_of(whole, valid_until=end.to_fixed_offset())
+    whole = plan_fleet(fleet, planned, at=begin, valid_until=end, progress=_silent)
+    return schedule_of(whole, valid_until=end)
 
 
-def _scheduled(fleet: Fleet, schedule: Schedule, fold: Fold) -> Realised:
-    return scheduled(fleet, schedule, start_s=fold.start_s, end_s=fold.end_s)
+def _end(fleet: Fleet, fold: Fold) -> OffsetDateTime:
+    return Instant.from_timestamp(fold.end_s).to_tz(fleet.time_zone).to_fixed_offset()
 
 
 def _simple(
-    fleet: Fleet,
-    past: Demand,
-    fold: Fold,
-    against: tuple[str, ...],
-    settings: dict[str, Mapping[str, Setting]],
-    notes: dict[str, str],
-    *,
-    seed: int,
-    stage: Stage,
-) -> None:
-    """Static, cron and reactive, those that are asked for."""
+    fleet: Fleet, past: Demand, fold: Fold, trial: Trial, schedules: dict[str, Schedule], notes: dict[str, str]
+) -> Mapping[str, Setting]:
+    """Schedules of static and cron, those that are asked for; the autoscalers of reactive, if it is."""
     pasts = [past_needs(one, past.series[one.name], time_zone=fleet.time_zone) for one in fleet.workloads]
     static = {one.workload.name: static_replicas(one, fleet.confidence) for one in pasts}
-    if STATIC in against:
-        settings[STATIC] = _steady(static, fold)
+    until = _end(fleet, fold)
+    if STATIC in trial.against:
+        always = {name: (count,) for name, count in static.items()}
+        schedules[STATIC] = hand_schedule(fleet, ALL_DAY, always, valid_until=until)
         notes[STATIC] = "all day the replicas of each workload's worst past window"
-    if CRON in against:
+    if CRON in trial.against:
         chosen = hand_set(pasts, fleet.confidence)
-        settings[CRON] = _two_windows(fleet, chosen.windows, (chosen.day, chosen.night), fold)
+        parts = {name: (chosen.day[name], chosen.night[name]) for name in static}
+        schedules[CRON] = hand_schedule(fleet, chosen.windows, parts, valid_until=until)
         notes[CRON] = (
             f"day from {chosen.starts_h:02}:00 to {chosen.ends_h:02}:00, held {chosen.held_share:.1%} of past windows "
             f"(static {chosen.static_share:.1%})"
         )
-    if REACTIVE in against:
-        tunings = {}
-        for number, one in enumerate(fleet.workloads):
-            stage(f"tuning the autoscaler, {_name(fold)}", number, len(fleet.workloads))
-            own, own_seed = past.series[one.name], (seed, fold.number, number, 1)
-            tunings[one.name] = tuned_target(fleet, one, own, static[one.name], seed=own_seed)
-        settings[REACTIVE] = {one.name: autoscaler_of(fleet, one, tunings[one.name].target) for one in fleet.workloads}
-        notes[REACTIVE] = "; ".join(f"{name} {tuning}" for name, tuning in tunings.items())
-
-
-def _steady(replicas: Mapping[str, int], fold: Fold) -> dict[str, Setting]:
-    start = np.array([float(fold.start_s)])
-    return {
-        name: Capacity(starts_s=start, replicas=np.array([count], dtype=np.int64)) for name, count in replicas.items()
-    }
-
-
-def _two_windows(
-    fleet: Fleet, windows: tuple[Window, ...], parts: tuple[Mapping[str, int], Mapping[str, int]], fold: Fold
-) -> Mapping[str, Setting]:
-    starts_s, window = window_starts(windows, start_s=fold.start_s, end_s=fold.end_s, time_zone=fleet.time_zone)
-    counts: dict[str, Ints] = {
-        one.name: np.array([part[one.name] for part in parts], dtype=np.int64)[window] for one in fleet.workloads
-    }
-    return steps_of(starts_s, counts)
+    if REACTIVE not in trial.against:
+        return {}
+    tunings = {}
+    for number, one in enumerate(fleet.workloads):
+        trial.stage(f"tuning the autoscaler, {_name(fold)}", number, len(fleet.workloads))
+        own, own_seed = past.series[one.name], (trial.seed, fold.number, number, 1)
+        tunings[one.name] = tuned_target(fleet, one, own, static[one.name], seed=own_seed)
+    notes[REACTIVE] = "; ".join(f"{name} {tuning}" for name, tuning in tunings.items())
+    return {one.name: autoscaler_of(fleet, one, tunings[one.name].target) for one in fleet.workloads}
 
 
 def _name(fold: Fold) -> str:

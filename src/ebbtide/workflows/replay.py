@@ -8,32 +8,26 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from whenever import Time
 
-from ebbtide.errors import InputError, Place
 from ebbtide.fleet.demand import Floats
 from ebbtide.fleet.fleet import Fleet
 from ebbtide.fleet.horizon import hours_label
 from ebbtide.fleet.schedule import Schedule
-from ebbtide.forecast.calendar import date_at, instant_s
 from ebbtide.simulate.plays import Played, play, replica_hours
 from ebbtide.simulate.realised import Realised, window_starts
 from ebbtide.simulate.scoring import Cells, Score, together
 from ebbtide.simulate.streams import Stream, stream_of
-from ebbtide.workflows.allocate import silent
 from ebbtide.workflows.backtest_plans import (
     EBBTIDE,
     HINDSIGHT,
     ORDER,
-    Fold,
     Plans,
+    Trial,
     plans_of,
     realised_of,
 )
-from ebbtide.workflows.demand import Demand, Stage, source_talk
-
-WEEK_DAYS = 7
-_MIDNIGHT = Time(0)
+from ebbtide.workflows.backtest_span import Fold, days_of, days_that_fit, folds_of, last_days
+from ebbtide.workflows.demand import Demand, source_talk
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -77,7 +71,10 @@ class Tested:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Backtested:
-    """What `backtest` found. ``unit``: ``week`` or ``day``; ``unscored``: intervals interpolated, not scored."""
+    """What `backtest` found. ``unit``: ``week`` or ``day``; ``unscored``: intervals interpolated, not scored.
+
+    ``days`` were replayed, the last of ``possible_days``; ``chosen``: ebbtide chose so few, since more take long.
+    """
 
     fleet: Fleet
     policies: tuple[PolicyScore, ...]
@@ -87,6 +84,10 @@ class Backtested:
     unscored: int
     intervals: int
     talk: tuple[str, ...]
+    troubles: str
+    days: int
+    possible_days: int
+    chosen: bool
     written: tuple[Path, ...] = ()
 
     def policy(self, name: str) -> PolicyScore | None:
@@ -111,70 +112,43 @@ class _Sums:
     notes: list[str] = field(default_factory=list)
 
 
-def backtested(
-    fleet: Fleet, demand: Demand, *, against: tuple[str, ...], seed: int, stage: Stage = silent
-) -> Backtested:
+def backtested(fleet: Fleet, demand: Demand, trial: Trial, *, days: int | None = None) -> Backtested:
     """Plan on weeks 1 … k, run week k + 1, for every k; days instead of weeks where there are fewer than two.
 
     Weeks are of seven calendar days in the fleet's zone, from the first whole one of the demand; what is left over at
-    its end is not tested. ``InputError`` where the demand has less than two whole days.
+    its end is not tested. Of all that, the last ``days`` are run; None: as many as some hundred million requests.
+    ``InputError`` where the demand has less than two whole days.
     """
-
-    unit, folds = folds_of(fleet, demand)
-    sums = {name: _Sums() for name in ORDER if name == EBBTIDE or name in against}
-    tested = [_test(fleet, demand, fold, against, sums, seed=seed, stage=stage) for fold in folds]
+    unit, every = folds_of(fleet, demand)
+    shown = days_that_fit(fleet, demand, every) if days is None else days
+    folds = last_days(fleet, every, shown)
+    sums = {name: _Sums() for name in ORDER if name == EBBTIDE or name in trial.against}
+    tested = [_test(fleet, demand, fold, trial, sums) for fold in folds]
     streams = [stream for one in tested for stream in one.streams.values()]
     return Backtested(
         fleet=fleet,
         policies=tuple(_policy_score(name, one) for name, one in sums.items()),
         tested=tuple(tested),
-        seed=seed,
+        seed=trial.seed,
         unit=unit,
         unscored=sum(int((~stream.scored).sum()) for stream in streams),
         intervals=sum(len(stream.scored) for stream in streams),
         talk=tuple(line for record in demand.records for line in source_talk(record)),
+        troubles=trial.troubles,
+        days=days_of(folds),
+        possible_days=days_of(every),
+        chosen=days is None,
     )
-
-
-def folds_of(fleet: Fleet, demand: Demand) -> tuple[str, tuple[Fold, ...]]:
-    """The unit and the tested stretches: midnights of the fleet's zone inside the span that all workloads share."""
-    zone = fleet.time_zone
-    start_s = max(series.start_s for series in demand.series.values())
-    end_s = min(series.end_s for series in demand.series.values())
-    date = date_at(start_s, zone)
-    midnights = []
-    while (at := instant_s(date, _MIDNIGHT, zone)) <= end_s:
-        midnights += [at] if at >= start_s else []
-        date = date.add(days=1)
-    days = len(midnights) - 1
-    if days < 2:
-        raise InputError(
-            f"the demand holds {max(days, 0)} whole days in {zone}; a backtest plans on one and runs another",
-            kind="too_short",
-            place=Place(field="demand"),
-            hint="give more history",
-        )
-    weekly = days >= 2 * WEEK_DAYS
-    marks = midnights[::WEEK_DAYS] if weekly else midnights
-    first = 1 if weekly or days == 2 else 2  # one day says nothing of how days differ
-    folds = [
-        Fold(number=number, start_s=begin, end_s=end)
-        for number, (begin, end) in enumerate(zip(marks[first:-1], marks[first + 1 :], strict=True))
-    ]
-    return ("week" if weekly else "day"), tuple(folds)
 
 
 def _test(
     fleet: Fleet,
     demand: Demand,
     fold: Fold,
-    against: tuple[str, ...],
+    trial: Trial,
     sums: dict[str, _Sums],
-    *,
-    seed: int,
-    stage: Stage,
 ) -> Tested:
-    plans = plans_of(fleet, demand, fold, against, seed=seed, stage=stage)
+    plans = plans_of(fleet, demand, fold, trial)
     starts_s, window = window_starts(
         plans.schedule.windows, start_s=fold.start_s, end_s=fold.end_s, time_zone=fleet.time_zone
     )
@@ -183,7 +157,7 @@ def _test(
         one.name: stream_of(one, demand.series[one.name], start_s=fold.start_s, end_s=fold.end_s)
         for one in fleet.workloads
     }
-    played = _play_all(fleet, fold, plans, streams, cells, seed=seed, stage=stage)
+    played = _play_all(fleet, fold, plans, streams, cells, trial)
     given = {}
     for name, one in sums.items():
         mine = {workload: runs[name] for workload, runs in played.items()}
@@ -208,9 +182,7 @@ def _play_all(
     plans: Plans,
     streams: Mapping[str, Stream],
     cells: Cells,
-    *,
-    seed: int,
-    stage: Stage,
+    trial: Trial,
 ) -> dict[str, dict[str, Played]]:
     """Every workload's runs under every policy; progress is counted in requests."""
     total = max(sum(stream.expected_requests for stream in streams.values()), 1.0)
@@ -220,10 +192,12 @@ def _play_all(
         stream = streams[workload.name]
 
         def tell(share: float, before: float = done, mine: float = stream.expected_requests) -> None:
-            stage(f"replaying stretch {fold.number + 1}", int(1000 * (before + share * mine) / total), 1000)
+            trial.stage(f"replaying stretch {fold.number + 1}", int(1000 * (before + share * mine) / total), 1000)
 
         settings = {name: by_workload[workload.name] for name, by_workload in plans.settings.items()}
-        played[workload.name] = play(workload, stream, settings, cells, seed=(seed, fold.number, number), progress=tell)
+        played[workload.name] = play(
+            workload, stream, settings, cells, seed=(trial.seed, fold.number, number), progress=tell
+        )
         done += stream.expected_requests
     return played
 

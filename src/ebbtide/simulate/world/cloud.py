@@ -43,7 +43,9 @@ class Cloud:
         self.orders: dict[Order, None] = {}
         self.waiting: deque[Order] = deque()  # due, and nothing in stock
         self.out_until_s = 0.0
-        self._line, self._tally, self._dice, self._pace, self._provider = line, tally, dice, pace, provider
+        self._line, self._tally, self._dice, self._provider = line, tally, dice, provider
+        told_s = {Side.PRODUCTION: pool.reclaim_time_s, Side.RESEARCH: pool.yield_time_s}
+        self._toward = {side: pace.toward(told_s[side]) for side in Side}
         self._names = count(1)
 
     def begin(self, production_nodes: int) -> None:
@@ -131,8 +133,8 @@ class Cloud:
 
     def _work_on(self, order: Order, *, crowd: int) -> None:
         """How long an order takes, and whether it comes to anything."""
-        dice, troubles = self._dice, self.troubles
-        took_s = dice.between(self._pace.delivery_s) * (1.0 + self._pace.crowd_factor * (crowd.bit_length() - 1))
+        dice, troubles, pace = self._dice, self.troubles, self._toward[order.pool.side]
+        took_s = dice.between(pace.delivery_s) * (1.0 + pace.crowd_factor * (crowd.bit_length() - 1))
         order.idle = False
         if dice.chance(troubles.delivery_fails):
             self._line.after(took_s, self._fail, order)
@@ -179,7 +181,8 @@ class Cloud:
         if self._line.now_s < self.out_until_s:
             return
         for _ in range(min(len(self.stock), len(self.waiting))):
-            self._line.after(self._dice.between(self._pace.ready_s), self._deliver, self.waiting.popleft())
+            order = self.waiting.popleft()
+            self._line.after(self._dice.between(self._toward[order.pool.side].ready_s), self._deliver, order)
         self._say_stock()
 
     def _say_stock(self) -> None:
@@ -197,7 +200,7 @@ class Cloud:
         """The Node object appears: not Ready, without GPUs, with the joining taint and the template's tenure."""
         host = self._host(machine, pool.side, Tenure.EPHEMERAL, whole=False)
         pool.add(host)
-        ready_s = self._dice.between(self._pace.ready_s)
+        ready_s = self._dice.between(self._toward[pool.side].ready_s)
         if self._dice.chance(self.troubles.never_ready):
             self._tally.did(PROVIDER, "brought a node that is never Ready", host.name, self._line.now_s)
             ready_s = self._dice.between(self.troubles.mended_s)
@@ -206,7 +209,7 @@ class Cloud:
     def _ready(self, pool: NodePool, host: Host) -> None:
         if host.standing:
             pool.set_ready(host, True)
-            self._line.after(self._dice.between(self._pace.gpus_s), self._plug, pool, host)
+            self._line.after(self._dice.between(self._toward[pool.side].gpus_s), self._plug, pool, host)
 
     def _plug(self, pool: NodePool, host: Host) -> None:
         """The device plugin comes up, or only for some of the GPUs; somebody mends those hours later."""
@@ -232,7 +235,7 @@ class Cloud:
         host.leaving = True
         pool.leaving += 1
         pool.touch(host)
-        took_s = self._dice.between(self._pace.removal_s)
+        took_s = self._dice.between(self._toward[pool.side.other].removal_s)
         if self._dice.chance(self.troubles.removal_stalls):
             took_s += self._dice.between(self.troubles.stall_s)
         elif self._dice.chance(self.troubles.removal_slow):
@@ -274,13 +277,15 @@ class Cloud:
             for host in list(pool.machines.values()):
                 self.mend(host)
                 if host.leaving:
-                    self._line.after(self._dice.between(self._pace.removal_s), self._gone, pool, host)
+                    removal_s = self._toward[pool.side.other].removal_s
+                    self._line.after(self._dice.between(removal_s), self._gone, pool, host)
         for machine in [one for one in self.machines if one.extra and one.place is not None]:
             self.take_back(machine)
         self._square_up()
         self._line.after(self._dice.between(self.troubles.noticed_s), self._put_back)
         for order in list(self.orders):
-            self._line.after(self._dice.between(self._pace.delivery_s), self._deliver, order)
+            delivery_s = self._toward[order.pool.side].delivery_s
+            self._line.after(self._dice.between(delivery_s), self._deliver, order)
         self._restock()
 
     def _put_back(self) -> None:

@@ -43,6 +43,7 @@ class Deployment:
         self.pending: dict[Replica, None] = {}
         self.on: dict[str, int] = {}
         self.series = ready
+        self.standing = Series()  # placed, ready or not, until they are deleted
         self.rate_rps: Callable[[], float | None] = _unknown
         self.cut = 0  # replicas that died under their requests
         self._ghosts = 0
@@ -192,6 +193,7 @@ class Deployment:
                 pool.hold(host, one, share)
                 pool.take(host, share)
                 self.on[host.name] = self.on.get(host.name, 0) + 1
+            self.standing.add(1, self._line.now_s)
             started.setdefault(hosts[0], []).append(one)
             self._changed()
         return list(started.values())
@@ -240,6 +242,8 @@ class Deployment:
         self.pending.pop(one, None)
         self._changed()
         if one.phase < Phase.TERMINATING:
+            if one.hosts:
+                self.standing.add(-1, self._line.now_s)
             for host in one.hosts:
                 self.on[host.name] -= 1
                 if not self.on[host.name]:

@@ -267,6 +267,10 @@ class SimulatedWorld:
         """Replicas that serve, over time: what ``fcfs.Capacity`` takes."""
         return self.tally.ready[workload].steps
 
+    def standing(self, workload: str) -> Steps:
+        """Replicas that hold GPUs, over time: ready or starting, those that finish their last requests not."""
+        return self._deployments[workload].standing.steps
+
     def cut_replicas(self, workload: str) -> int:
         """Replicas that died under their requests: killed, or gone with their machine."""
         return self._deployments[workload].cut
