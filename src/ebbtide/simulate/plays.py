@@ -25,7 +25,7 @@ from ebbtide.simulate.streams import Stream, pieces_of, split_days, stream_of
 from ebbtide.units import SECONDS_PER_HOUR
 
 TARGETS = tuple(round(0.1 * tenth, 1) for tenth in range(2, 10))  # shares of slots in use that are tried
-MOST_TUNING_REQUESTS = 40e6  # past days are tuned on, the youngest first, up to so many requests of a workload
+MOST_TUNING_REQUESTS = 15e6  # past days are tuned on, the youngest first, up to so many requests of a workload
 TRIED_TOGETHER = 3  # targets that share one making of the requests
 
 STEADY = "steady"

@@ -14,7 +14,7 @@ from ebbtide.simulate.streams import stream_of
 from ebbtide.workflows.demand import Demand
 
 WEEK_DAYS = 7
-MOST_REQUESTS = 100e6  # of one policy, by default: a minute or so on one core with all of them
+MOST_REQUESTS = 40e6  # of one policy, by default: a few minutes at most on one core with all policies
 _MIDNIGHT = Time(0)
 
 

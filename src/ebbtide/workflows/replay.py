@@ -116,7 +116,7 @@ def backtested(fleet: Fleet, demand: Demand, trial: Trial, *, days: int | None =
     """Plan on weeks 1 … k, run week k + 1, for every k; days instead of weeks where there are fewer than two.
 
     Weeks are of seven calendar days in the fleet's zone, from the first whole one of the demand; what is left over at
-    its end is not tested. Of all that, the last ``days`` are run; None: as many as some hundred million requests.
+    its end is not tested. Of all that, the last ``days`` are run; None: as many as have forty million requests.
     ``InputError`` where the demand has less than two whole days.
     """
     unit, every = folds_of(fleet, demand)
