@@ -1,8 +1,12 @@
 # `make test` sets up everything that the tests need and runs them: the fences first, then the tests.
-.PHONY: test setup fences fast bench docs
+.PHONY: test control-plane setup fences fast bench docs
 
-test: setup fences
+test: control-plane setup fences
 	uv run --no-sync pytest -n 2 --dist worksteal -q
+
+# Kubernetes for the tests, built from Go modules outside the checkout: begins here, and the tests that need it wait.
+control-plane:
+	tests/kubelab/build.sh --background
 
 setup:
 	uv sync --quiet

@@ -34,6 +34,11 @@ STARTS = (Time(0), Time(2), Time(6), Time(9), Time(13), Time(19))
 REPLICAS = {"chat": (37, 16, 25, 36, 42, 81), "agents": (3, 6, 9, 27, 27, 11)}
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests against the real control plane come last: by then it is built."""
+    items.sort(key=lambda item: "lab" in getattr(item, "fixturenames", ()))
+
+
 @pytest.fixture
 def schedule() -> Schedule:
     """Six windows, two workloads, one pool: the session's example."""
