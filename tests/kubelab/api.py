@@ -112,9 +112,10 @@ class Api:
         return self.request("PATCH", f"{path}?{query}", body, content="application/apply-patch+yaml")
 
     def delete(self, path: str, *, grace_s: int | None = None) -> Any:
-        """DELETE, with the object's own grace unless told otherwise; what is not there is no error."""
+        """DELETE, what is owned too, with its own grace unless told otherwise; what is not there is no error."""
+        options = {"propagationPolicy": "Background"} | ({} if grace_s is None else {"gracePeriodSeconds": grace_s})
         try:
-            return self.request("DELETE", path, {} if grace_s is None else {"gracePeriodSeconds": grace_s})
+            return self.request("DELETE", path, options)
         except ApiError as error:
             if error.code != 404:
                 raise
@@ -136,6 +137,8 @@ class Api:
                 raise ApiError(answer.status, answer.read().decode())
             while line := answer.readline():
                 yield json.loads(line)
+        except http.client.HTTPException as error:
+            raise OSError(f"watch of {path}: {error!r}") from error
         finally:
             connection.close()
 

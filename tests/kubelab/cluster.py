@@ -82,14 +82,14 @@ class Cluster:
         self._run("kube-scheduler", simple)
         self._run("kwok", self._kwok_flags())
         account = "/api/v1/namespaces/default/serviceaccounts/default"
-        until(lambda: self.api.answers(account), f"default service account of {self.name}", within_s=60)
+        until(lambda: self.api.answers(account), f"default service account of {self.name}", within_s=240)
 
     def _run(self, component: str, flags: list[str]) -> None:
         self.processes.start(
             self.process(component), [*self.programs.command(component), *flags], {"HOME": str(self.folder)}
         )
 
-    def wait_ready(self, *, within_s: float = 90.0) -> None:
+    def wait_ready(self, *, within_s: float = 240.0) -> None:
         """Until the API server answers; RuntimeError where it has ended."""
 
         def ready() -> bool:

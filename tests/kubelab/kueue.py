@@ -38,7 +38,7 @@ def start_kueue(cluster: Cluster) -> None:
     settings.write_text(json.dumps(_settings(port, health, certificates)))
     words = [f"--config={settings}", f"--kubeconfig={cluster.kubeconfig}", "--zap-log-level=2"]
     cluster.processes.start(cluster.process("kueue"), [*cluster.programs.command("kueue"), *words])
-    until(lambda: _ready(cluster, health), f"Kueue in {cluster.name}", within_s=60)
+    until(lambda: _ready(cluster, health), f"Kueue in {cluster.name}", within_s=240)
     _install_webhooks(cluster, port)
 
 

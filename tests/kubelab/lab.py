@@ -85,7 +85,7 @@ class Lab:
             except OSError:
                 return False
 
-        until(healthy, "etcd", within_s=30)
+        until(healthy, "etcd", within_s=120)
         return url
 
     def stop(self) -> None:

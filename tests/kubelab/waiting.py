@@ -9,7 +9,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def until(look: Callable[[], T], what: str, *, within_s: float = 30.0, every_s: float = 0.05) -> T:
+def until(look: Callable[[], T], what: str, *, within_s: float = 60.0, every_s: float = 0.05) -> T:
     """What ``look`` returns once that is true; TimeoutError naming ``what`` and the last look, if it never is.
 
     >>> until(lambda: 3, "three")

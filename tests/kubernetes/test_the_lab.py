@@ -15,7 +15,10 @@ import pytest
 from kubelab.api import ApiError, Json
 from kubelab.cluster import Cluster
 from kubelab.lab import Lab
+from kubelab.processes import Processes
 from kubelab.programs import HERE, Programs
+from kubelab.recorder import Recorder
+from kubelab.spare import attach
 from kubelab.waiting import until
 
 
@@ -42,6 +45,7 @@ def test_rights_are_enforced_and_requests_audited(production: Cluster, new_names
     until(written, "the request is in the audit log")
 
 
+@pytest.mark.own_control_plane
 def test_an_api_server_can_hang_be_killed_and_come_back_with_all_it_had(
     production: Cluster, new_namespace: Callable[[Cluster], str]
 ) -> None:
@@ -55,6 +59,56 @@ def test_an_api_server_can_hang_be_killed_and_come_back_with_all_it_had(
     production.processes.restart(name)
     production.wait_ready()
     assert production.api.find(f"/api/v1/namespaces/{namespace}") is not None
+
+
+def test_a_record_has_every_change_of_both_clusters(
+    production: Cluster, research: Cluster, new_node: Callable[..., Json]
+) -> None:
+    nodes = "/api/v1/nodes"
+    new_node(production, "recorded-1")
+    with Recorder({"production": production.api, "research": research.api}, [nodes]) as record:
+        for cordoned in (True, False):
+            production.api.merge(f"{nodes}/recorded-1", {"spec": {"unschedulable": cordoned}})
+        new_node(research, "recorded-2")
+        production.api.delete(f"{nodes}/recorded-1")
+        until(lambda: ("DELETED", "recorded-1") in _kinds(record), "the deletion is recorded")
+        until(lambda: ("ADDED", "recorded-2") in _kinds(record), "the other cluster's node is recorded")
+    assert record.holes == []
+    mine = [event for event, _ in record.replay() if event.key[2] == "/recorded-1"]
+    assert [mine[0].kind, mine[-1].kind] == ["ADDED", "DELETED"]
+    cordons = [bool(event.thing["spec"].get("unschedulable")) for event in mine]
+    assert cordons.index(True) < len(cordons) - 1 - cordons[::-1].index(False)
+    assert ("production", nodes, "/recorded-1") not in record.standing()
+    assert ("research", nodes, "/recorded-2") in record.standing()
+
+
+@pytest.mark.own_control_plane
+def test_a_record_goes_on_after_the_api_server_restarted_and_says_where_states_may_be_missing(
+    production: Cluster, new_node: Callable[..., Json]
+) -> None:
+    nodes = "/api/v1/nodes"
+    new_node(production, "recorded-3")
+    with Recorder({"production": production.api}, [nodes]) as record:
+        production.processes.restart(production.process("kube-apiserver"))
+        production.wait_ready()
+        production.api.delete(f"{nodes}/recorded-3")
+        until(lambda: ("DELETED", "recorded-3") in _kinds(record), "the deletion is recorded")
+    assert all("production" in hole for hole in record.holes)
+
+
+def _kinds(record: Recorder) -> list[tuple[str, str]]:
+    return [(event.kind, event.thing["metadata"]["name"]) for event in list(record.events)]
+
+
+def test_a_spare_cluster_is_taken_by_its_context_and_never_by_guess(
+    lab: Lab, research: Cluster, tmp_path: Path
+) -> None:
+    processes = Processes(folder=tmp_path)
+    found = attach(lab.kubeconfig, "research", processes=processes)
+    assert found.url == research.url
+    assert found.api.find("/api/v1/namespaces/kueue-system") is not None
+    with pytest.raises(ValueError, match="no context 'spare'"):
+        attach(lab.kubeconfig, "spare", processes=processes)
 
 
 CHILD = """
