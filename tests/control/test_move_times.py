@@ -76,6 +76,32 @@ def test_a_large_batch_learns_from_its_like_then_from_larger_ones_then_from_all(
     assert p90(small, batch=100) == 600.0
 
 
+@given(st.lists(st.tuples(st.integers(1, 500), st.integers(0, 30), st.sampled_from(Direction)), max_size=80))
+def test_a_store_that_grew_move_by_move_tells_what_one_made_at_once_tells(triples):
+    """Whatever was kept between two looks: the moves, and every P90."""
+    moves, now_s = [], 0.0
+    for took, days, direction in triples:
+        now_s += days * DAY_S
+        moves.append(moved(float(took), batch=took % 7, finished_s=now_s, direction=direction))
+    grown = ()
+    for number, move in enumerate(moves):
+        grown = with_finished(grown, [move])
+        afresh = with_finished((), moves[: number + 1])
+        assert grown == afresh
+        assert [p90(grown, batch=size, at_s=now_s) for size in (1, 2, 5)] == [
+            p90(list(afresh), batch=size, at_s=now_s) for size in (1, 2, 5)
+        ]
+
+
+def test_a_full_store_that_grows_forgets_the_oldest_times():
+    kept = with_finished((), [moved(9000.0, finished_s=float(k)) for k in range(KEPT)])
+    assert p90(kept, at_s=1e4) == 9000.0
+    for k in range(KEPT - KEPT // 20):
+        kept = with_finished(kept, [moved(600.0, finished_s=1000.0 + k)])
+    assert len(kept) == KEPT
+    assert p90(kept, at_s=1e4) == 600.0
+
+
 def test_the_store_keeps_the_newest_of_every_pool_and_direction():
     old = tuple(moved(1.0, finished_s=float(k)) for k in range(KEPT))
     other = (moved(2.0, finished_s=-1.0, direction=Direction.YIELD),)
