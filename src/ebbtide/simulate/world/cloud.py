@@ -266,9 +266,13 @@ class Cloud:
             self._forget(machine)
         elif host is not None and not host.leaving:
             pool = self.sides[host.side]
-            if len(pool.machines) - pool.leaving <= pool.size:
-                pool.resize(pool.size - 1)  # somebody had counted it in
+            counted = len(pool.machines) - pool.leaving <= pool.size  # somebody had counted it in
+            replaced = machine.extra and len(self.stock) > len(self.orders)
+            if counted and not replaced:
+                pool.resize(pool.size - 1)
             self._take_out(pool, host)
+            if counted and replaced:  # the one that it stood for was never asked for again, and lies in stock
+                self._level(pool)
 
     def heal(self) -> None:
         """Nothing is wrong with the provider any more, and what it owes comes in ordinary time."""
