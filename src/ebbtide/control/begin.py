@@ -10,8 +10,9 @@ from ebbtide.control.least_loss import Losses, least_loss
 from ebbtide.control.ledger import Ledger
 from ebbtide.control.memory import Direction, Move, Stage
 from ebbtide.control.motion import at_home, in_motion, inbound, p90_s, returning
+from ebbtide.control.replica_wants import ReplicaWant
 from ebbtide.control.state import Node, Side
-from ebbtide.control.wants import PoolWant, ReplicaWant
+from ebbtide.control.wants import PoolWant
 
 
 def begin_moves(draft: Draft, book: Ledger) -> None:

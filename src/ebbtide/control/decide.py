@@ -78,13 +78,15 @@ def _decide_pool(draft: Draft, pool: Pool) -> None:
     for move in list(draft.moves.values()):
         if move.pool == pool.name:
             advance(draft, book, draft.moves[move.id])
-    see_to_broken(draft, _book(draft, pool))
-    begin_moves(draft, _book(draft, pool))
-    book = _book(draft, pool)
+    book = _book(draft, pool, book)
+    see_to_broken(draft, book)
+    book = _book(draft, pool, book)
+    begin_moves(draft, book)
+    book = _book(draft, pool, book)
     for move in list(draft.moves.values()):  # those begun now are cordoned now
         if move.pool == pool.name and move.begun_s == draft.at_s and move.stage is Stage.EMPTYING:
             advance(draft, book, move)
-    book = _book(draft, pool)
+    book = _book(draft, pool, book)
     short = draft.wants.pools[pool.name].settled - book.usable[Side.PRODUCTION]
     if short > 0:
         draft.shortages[pool.name] = short
@@ -94,8 +96,12 @@ def _decide_pool(draft: Draft, pool: Pool) -> None:
     draft.look(book.stable_s)
 
 
-def _book(draft: Draft, pool: Pool) -> Ledger:
-    """The pool counted with the moves as they are decided by now."""
+def _book(draft: Draft, pool: Pool, last: Ledger | None = None) -> Ledger:
+    """The pool counted with the moves as they are decided by now: as ``last``, where nothing was decided since."""
+    if last is not None and last.quarantined == draft.quarantined.keys():
+        moves = tuple([move for move in draft.moves.values() if move.pool == pool.name])
+        if moves == last.moves:
+            return last
     memory = replace(draft.state.memory, moves=tuple(draft.moves.values()), quarantined=draft.quarantined)
     return ledger(replace(draft.state, memory=memory), pool, draft.at_s, draft.limits)
 

@@ -55,6 +55,7 @@ class Draft:
     parked: set[str] = field(default_factory=set)
     work_by_node: dict[str, list[ResearchWork]] | None = None  # both made when first asked for
     replicas_by_node: dict[str, list[Replicas]] | None = None
+    p90s_s: dict[tuple[str, bool, int], float] = field(default_factory=dict)  # what moves take, when first asked for
     looks_s: list[float] = field(default_factory=list)
     shortages: dict[str, int] = field(default_factory=dict)
 

@@ -8,6 +8,7 @@ raises of that pool after a few ticks, and never reclaims that have begun.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import attrgetter
 
 from ebbtide.control.limits import Limits
 from ebbtide.control.memory import AT_HOME, Direction, Move, Stage
@@ -98,6 +99,9 @@ def ledger(state: State, pool: Pool, at_s: float, limits: Limits) -> Ledger:
     )
 
 
+_PROVIDER_ID = attrgetter("provider_id")
+
+
 def _there(surveys: dict[Side, Survey]) -> int:
     """Nodes that are ours, one machine once: under two names or on two sides it has one provider id."""
     total = sum(one.owned() for one in surveys.values())
@@ -115,7 +119,7 @@ def _there(surveys: dict[Side, Survey]) -> int:
     alive: set[str] = set()
     for one in surveys.values():
         for kind in (one.joining, one.whole):
-            alive |= again.intersection(node.provider_id for node in kind.values())
+            alive |= again.intersection(map(_PROVIDER_ID, kind.values()))
     return total - sum(provider_id in alive for provider_id in lingering)
 
 

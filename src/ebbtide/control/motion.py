@@ -15,10 +15,14 @@ from ebbtide.fleet.pool import Pool
 
 def p90_s(draft: Draft, pool: Pool, direction: Direction, batch: int) -> float:
     """What such a move takes: the longer of the Fleet's time and the measured P90."""
-    told_s = pool.yield_time_s if direction is Direction.YIELD else pool.reclaim_time_s
-    finished = draft.state.memory.finished
-    learned_s = learned_p90_s(finished, pool=pool.name, direction=direction, batch=batch, at_s=draft.at_s)
-    return told_s if learned_s is None else max(told_s, learned_s)
+    key = (pool.name, direction is Direction.YIELD, batch)
+    known_s = draft.p90s_s.get(key)
+    if known_s is None:
+        told_s = pool.yield_time_s if direction is Direction.YIELD else pool.reclaim_time_s
+        finished = draft.state.memory.finished
+        learned_s = learned_p90_s(finished, pool=pool.name, direction=direction, batch=batch, at_s=draft.at_s)
+        known_s = draft.p90s_s[key] = told_s if learned_s is None else max(told_s, learned_s)
+    return known_s
 
 
 def rule_of(direction: Direction) -> str:

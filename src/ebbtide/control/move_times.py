@@ -55,7 +55,8 @@ def with_finished(kept: tuple[FinishedMove, ...], more: Iterable[FinishedMove]) 
         return _appended(store, new)
     counts: dict[tuple[str, Direction], int] = {}
     found: list[FinishedMove] = []
-    for move in reversed(sorted((*kept, *new), key=lambda move: move.finished_s)):
+    ordered = sorted((*kept, *new), key=lambda move: move.finished_s)
+    for move in reversed(ordered):
         key = (move.pool, move.direction)
         counts[key] = counts.get(key, 0) + 1
         if counts[key] <= KEPT:

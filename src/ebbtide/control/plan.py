@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import chain
 
 from ebbtide.control.memory import Direction, FinishedMove
 from ebbtide.control.move_times import learned_p90_s
@@ -26,6 +28,11 @@ class Plan:
     valid_until_s: float
     longest_lead_s: float
     slowest_startup_s: dict[str, float] = field(default_factory=dict)  # by pool
+
+    @property
+    def columns(self) -> Iterable[tuple[Workload, WorkloadColumn]]:
+        """Every workload with its column, pool by pool."""
+        return chain.from_iterable(self.workloads[pool.name] for pool, _ in self.pools)
 
     @property
     def made_for_this_fleet(self) -> bool:

@@ -9,9 +9,9 @@ from ebbtide.control.begin import dark
 from ebbtide.control.draft import Draft, why
 from ebbtide.control.ledger import Ledger
 from ebbtide.control.memory import Direction, Stage
+from ebbtide.control.replica_wants import ReplicaWant
 from ebbtide.control.reverts import forget, may_write
 from ebbtide.control.state import Bounds, Replicas, Side
-from ebbtide.control.wants import ReplicaWant
 from ebbtide.fleet.workload import Workload
 
 
@@ -43,12 +43,29 @@ def scale(draft: Draft, book: Ledger) -> None:
     granted = _granted(ours, free_gpus)
     spare_gpus = max(_window_gpus(draft, book) - sum(one.planned * w.gpus_per_replica for w, _, one in ours), 0)
     for workload, seen, want in ours:
+        if _settled(draft, workload, seen, want, granted[workload.name], leaving):
+            continue
         _short(draft, workload, want, granted[workload.name])
         _lower_costs(draft, workload, seen, leaving)
         if seen.autoscaler is None:
             _set_replicas(draft, workload, seen, granted[workload.name], leaving)
         else:
             _set_bounds(draft, workload, seen, granted[workload.name], spare_gpus)
+
+
+def _settled(
+    draft: Draft, workload: Workload, seen: Replicas, want: ReplicaWant, granted: int, leaving: frozenset[str]
+) -> bool:
+    """Whether a workload is all it is to be, and nothing about it is to be remembered: most are, at most looks."""
+    if seen.wanted != granted or granted < want.replicas or seen.autoscaler is not None or seen.lowered_cost:
+        return False
+    kept = draft.written.get(replicas_key(workload))
+    return (kept is None or (kept.seen and kept.value == str(granted))) and leaving.isdisjoint(seen.on)
+
+
+def replicas_key(workload: Workload) -> str:
+    """The field of a workload's scale, as memory names it."""
+    return f"workload/{workload.name}:replicas"
 
 
 def leaving_nodes(draft: Draft, book: Ledger) -> frozenset[str]:
@@ -128,9 +145,7 @@ def _set_replicas(draft: Draft, workload: Workload, seen: Replicas, granted: int
     numbers = {"wanted": wanted, "seen": seen.wanted}
     if stuck and _draining(draft, standing):
         wanted += 1
-    if may_write(
-        draft, f"workload/{workload.name}:replicas", observed=str(seen.wanted), wanted=str(wanted), who=seen.set_by
-    ):
+    if may_write(draft, replicas_key(workload), observed=str(seen.wanted), wanted=str(wanted), who=seen.set_by):
         if wanted > granted and stuck:
             text = "its budget lets no pod go from a leaving node"
             draft.do(SurgeByOne(workload=workload.name, replicas=wanted, why=why("6.3", text, **numbers)))

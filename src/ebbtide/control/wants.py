@@ -11,11 +11,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from ebbtide.control.guard import guarded, observed
 from ebbtide.control.limits import Limits
 from ebbtide.control.memory import Direction, Guard
 from ebbtide.control.move_times import learned_p90_s
 from ebbtide.control.plan import Plan
+from ebbtide.control.replica_wants import ReplicaWant, replica_wants
 from ebbtide.control.state import Override, OverrideKind, State
 from ebbtide.control.timetable import Segment
 from ebbtide.fleet.pool import Pool
@@ -38,20 +38,6 @@ class PoolWant:
     quota_gpus: int
     soon: int = 0
     guard_nodes: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReplicaWant:
-    """Replicas of one workload: ``replicas`` now (growth ahead and live demand in it), ``planned`` by the window.
-
-    ``live_rps`` None: not observed. ``above_plan``: live demand is, or was just now, above what the plan holds (§6.7).
-    """
-
-    replicas: int
-    planned: int
-    live_rps: float | None = None
-    holds_rps: float = math.inf
-    above_plan: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,8 +71,7 @@ def wants(state: State, plan: Plan, at_s: float, limits: Limits) -> Wants:
     # A pinned window stays until its end; what comes after begins as if that were its start.
     coming = ahead[1:] if pinned is None else _after(ahead, pinned[1])
     released = frozenset(one.what for one in live if one.kind is OverrideKind.RELEASE)
-    guards: dict[str, Guard] = {}
-    replicas, early_s = _replicas(state, plan, window, coming, at_s, limits, released, guards)
+    replicas, guards, early_s = replica_wants(state, plan, window, coming, at_s, limits, released)
     pools: dict[str, PoolWant] = {}
     changes = [ahead[0].end_s, *(one.until_s for one in live), early_s]
     # A lead of what lies beyond is not known yet: look again before it can begin.
@@ -161,66 +146,10 @@ def _held_nodes(pool: Pool, planned: int) -> int:
     return min(max(planned, pool.min_production_nodes), pool.max_production_nodes)
 
 
-def _held_replicas(workload: Workload, planned: int) -> int:
-    most = math.inf if workload.max_replicas is None else workload.max_replicas
-    return int(max(min(planned, most), workload.min_replicas))
-
-
 def _yield_s(state: State, pool: Pool, at_s: float) -> float:
     """What a node that leaves now is away for at least, on its way out: the longer of told and measured."""
     measured_s = learned_p90_s(state.memory.finished, pool=pool.name, direction=Direction.YIELD, batch=1, at_s=at_s)
     return max(pool.yield_time_s, measured_s or 0.0)
-
-
-def _replicas(
-    state: State,
-    plan: Plan,
-    window: int,
-    coming: list[Segment],
-    at_s: float,
-    limits: Limits,
-    released: frozenset[str],
-    guards: dict[str, Guard],
-) -> tuple[dict[str, ReplicaWant], float]:
-    found: dict[str, ReplicaWant] = {}
-    next_s = math.inf
-    live = observed(state, at_s, limits)
-    for pool, _ in plan.pools:
-        for workload, column in plan.workloads[pool.name]:
-            if workload.name in released:
-                continue
-            planned = _held_replicas(workload, column.replicas[window])
-            early = planned
-            for segment in coming:
-                begins_s = segment.start_s - workload.startup_time_s
-                if begins_s <= at_s:
-                    early = max(early, _held_replicas(workload, column.replicas[segment.window]))
-                else:
-                    next_s = min(next_s, begins_s)
-                    break
-            holds_rps, live_rps = column.holds_rps[window], live.get(workload.name)
-            guard = guarded(state.memory.guards.get(workload.name), live_rps, holds_rps, at_s, limits)
-            if guard is not None:
-                guards[workload.name] = guard
-            asked_rps = None if guard is None else guard.rps
-            found[workload.name] = ReplicaWant(
-                replicas=max(early, _held_live(workload, planned, holds_rps, asked_rps)),
-                planned=planned,
-                live_rps=live_rps,
-                holds_rps=holds_rps,
-                above_plan=guard is not None,
-            )
-    return found, next_s
-
-
-def _held_live(workload: Workload, planned: int, holds_rps: float, live_rps: float | None) -> int:
-    """Replicas that would hold live demand above the plan, in proportion: waits only fall with scale (§6.7)."""
-    if live_rps is None or live_rps <= holds_rps:
-        return planned
-    # Nothing was planned, so nothing tells how much one replica holds: one is the least that serves.
-    wanted = math.ceil(planned * live_rps / holds_rps) if planned and holds_rps > 0.0 else planned + 1
-    most = math.inf if workload.max_replicas is None else workload.max_replicas
-    return int(min(wanted, max(most, planned)))
 
 
 def _guard_nodes(
