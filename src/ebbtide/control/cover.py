@@ -55,7 +55,22 @@ def cheapest(count: int, held: Held, cost: Mapping[str, float]) -> list[str]:
             lists.append(_exact(kinds, cost))
         else:
             lists.append(_greedy(part, held, cost, count))
-    return _joined(count, sorted(singles, key=lambda offer: offer.cost), lists)
+    return _joined(count, sorted(singles, key=lambda offer: offer.cost), _useful(count, lists))
+
+
+def _useful(count: int, lists: Sequence[list[Offer]]) -> list[list[Offer]]:
+    """The price lists that can be of use: of those with one offer of the same size, the cheapest that fill the count.
+
+    Whatever takes a dearer one leaves a cheaper one out, and loses no more with that one.
+    """
+    by_size: dict[int, list[int]] = {}
+    for number, offers in enumerate(lists):
+        if len(offers) == 1:
+            by_size.setdefault(len(offers[0].names), []).append(number)
+    kept: set[int] = set()
+    for size, numbers in by_size.items():
+        kept.update(sorted(numbers, key=lambda number: lists[number][0].cost)[: -(-count // size)])
+    return [offers for number, offers in enumerate(lists) if len(offers) > 1 or number in kept]
 
 
 def _parts(held: Held) -> list[list[str]]:
@@ -91,6 +106,9 @@ def _kinds(part: Sequence[str], held: Held) -> dict[frozenset[str], list[str]]:
 
 def _exact(kinds: Mapping[frozenset[str], list[str]], cost: Mapping[str, float]) -> list[Offer]:
     """The price list of a part: for every number of nodes the cheapest offer, by all subsets."""
+    if len(kinds) == 1:
+        ((kind, names),) = kinds.items()
+        return [Offer(math.fsum(cost[one] for one in kind), tuple(names))]
     works = sorted(set().union(*kinds))
     bit = {one: 1 << k for k, one in enumerate(works)}
     masks = [(sum(bit[one] for one in kind), names) for kind, names in kinds.items()]
