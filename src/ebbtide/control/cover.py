@@ -107,8 +107,8 @@ def _kinds(part: Sequence[str], held: Held) -> dict[frozenset[str], list[str]]:
 def _exact(kinds: Mapping[frozenset[str], list[str]], cost: Mapping[str, float]) -> list[Offer]:
     """The price list of a part: for every number of nodes the cheapest offer, by all subsets."""
     if len(kinds) == 1:
-        ((kind, names),) = kinds.items()
-        return [Offer(math.fsum(cost[one] for one in kind), tuple(names))]
+        ((kind, only),) = kinds.items()
+        return [Offer(math.fsum(cost[one] for one in kind), tuple(only))]
     works = sorted(set().union(*kinds))
     bit = {one: 1 << k for k, one in enumerate(works)}
     masks = [(sum(bit[one] for one in kind), names) for kind, names in kinds.items()]
