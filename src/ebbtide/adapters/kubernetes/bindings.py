@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ebbtide.fleet.fleet import Fleet
+from ebbtide.fleet.operations import QuotaFlavor
+from ebbtide.fleet.pool import Pool
+from ebbtide.fleet.workload import Workload
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolBinding:
@@ -71,3 +76,37 @@ class Bindings:
     def workload(self, name: str) -> WorkloadBinding:
         """The workload of that name; ``KeyError`` where there is none."""
         return {one.name: one for one in self.workloads}[name]
+
+
+def bindings_of(fleet: Fleet) -> Bindings:
+    """What a Fleet says of its objects."""
+    quota = fleet.research.quota
+    flavors = {one.pool: one for one in quota.flavors} if quota is not None else {}
+    return Bindings(
+        pools=tuple(_pool(pool, flavors.get(pool.name)) for pool in fleet.pools),
+        workloads=tuple(_workload(one) for one in fleet.workloads),
+        quota=None if quota is None else QuotaBinding(name=quota.name, kind=str(quota.kind)),
+    )
+
+
+def _pool(pool: Pool, flavors: QuotaFlavor | None) -> PoolBinding:
+    return PoolBinding(
+        name=pool.name,
+        gpus_per_node=pool.gpus_per_node,
+        node_selector=dict(pool.node_selector),
+        gpu_resource=pool.gpu_resource,
+        ephemeral="" if flavors is None else flavors.ephemeral,
+        reserved="" if flavors is None else flavors.reserved,
+    )
+
+
+def _workload(workload: Workload) -> WorkloadBinding:
+    target = workload.scales
+    return WorkloadBinding(
+        name=workload.name,
+        pool=workload.pool,
+        api_version=target.api_version,
+        kind=target.kind,
+        namespace=target.namespace,
+        target=target.name,
+    )

@@ -5,12 +5,11 @@ Its version is the object's resourceVersion: a writer that has not seen the last
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import msgspec
 
+from ebbtide.adapters.documents.memory_document import memory_plain, memory_value
 from ebbtide.adapters.kubernetes import marks
 from ebbtide.adapters.kubernetes.clients import MERGE_PATCH, Cluster
 from ebbtide.adapters.kubernetes.objects import Meta, Read
@@ -18,14 +17,6 @@ from ebbtide.adapters.kubernetes.problems import ApiError, Asked, Kind
 from ebbtide.control.memory import Memory
 
 MEMORY_KEY = "memory.json"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Codec:
-    """The two ways between a memory and its document."""
-
-    plain: Callable[[Memory], dict[str, Any]]
-    value: Callable[[Mapping[str, Any], int], Memory]
 
 
 class Home(Protocol):
@@ -55,8 +46,8 @@ class ScheduleObject(Read, frozen=True):
 class ConfigMapHome:
     """A ConfigMap of ours, made with the first write."""
 
-    def __init__(self, cluster: Cluster, namespace: str, name: str, codec: Codec) -> None:
-        self._cluster, self._codec, self._name = cluster, codec, name
+    def __init__(self, cluster: Cluster, namespace: str, name: str) -> None:
+        self._cluster, self._name = cluster, name
         self._root = f"/api/v1/namespaces/{namespace}/configmaps"
 
     def read(self) -> Memory:
@@ -65,13 +56,13 @@ class ConfigMapHome:
         if found is None:
             return Memory()
         plain = msgspec.json.decode(found.data.get(MEMORY_KEY, "{}"), type=dict[str, Any])
-        return self._codec.value(plain, int(found.metadata.resource_version))
+        return memory_value(plain, version=int(found.metadata.resource_version))
 
     def write(self, memory: Memory, /) -> None:
         """Replace it whole."""
         labels = {"app.kubernetes.io/managed-by": marks.US}
         metadata: dict[str, Any] = {"name": self._name, "labels": labels}
-        text = msgspec.json.encode(self._codec.plain(memory)).decode()
+        text = msgspec.json.encode(memory_plain(memory)).decode()
         body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {MEMORY_KEY: text}}
         if memory.version == 0:
             self._cluster.create(self._root, body)  # 409 where somebody made it first
@@ -83,15 +74,15 @@ class ConfigMapHome:
 class ScheduleHome:
     """The status of a Schedule: the memory beside what people read there."""
 
-    def __init__(self, cluster: Cluster, namespace: str, name: str, codec: Codec) -> None:
-        self._cluster, self._codec = cluster, codec
+    def __init__(self, cluster: Cluster, namespace: str, name: str) -> None:
+        self._cluster = cluster
         self._path = f"/apis/ebbtide.dev/v1alpha1/namespaces/{namespace}/schedules/{name}"
 
     def read(self) -> Memory:
         """The memory as it is kept; ``ApiError`` of kind ``missing`` where there is no such Schedule."""
         found = self._cluster.get(self._path, ScheduleObject)
         plain = (found.status.memory if found.status else None) or {}
-        return self._codec.value(plain, int(found.metadata.resource_version))
+        return memory_value(plain, version=int(found.metadata.resource_version))
 
     def write(self, memory: Memory, /) -> None:
         """Replace the memory alone; all its fields are lists or numbers, which a merge replaces whole."""
@@ -101,7 +92,7 @@ class ScheduleHome:
             raise ApiError(Kind.CONFLICT, call, "the Schedule changed since it was read")
         body = {
             "metadata": {"resourceVersion": str(memory.version)},
-            "status": {"memory": _replacing(found, self._codec.plain(memory))},
+            "status": {"memory": _replacing(found, memory_plain(memory))},
         }
         self._cluster.patch(f"{self._path}/status", body, MERGE_PATCH)
 

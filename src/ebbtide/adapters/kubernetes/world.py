@@ -16,7 +16,7 @@ from ebbtide.control.actions import Action, Record
 from ebbtide.control.memory import Memory
 from ebbtide.control.state import Mode, Override, Side, Sight, State
 from ebbtide.control.world import Result
-from ebbtide.errors import TemporaryError
+from ebbtide.errors import PermanentError, TemporaryError, WorldError
 
 MOST_PROBLEMS = 200  # kept until they are taken; a world that nobody asks must not grow
 
@@ -56,12 +56,13 @@ class KubernetesWorld:
         self._sights = {side: Sight(seen_at_s=float("-inf")) for side in Side}
         self._memory: Memory | None = None
         self._barred: dict[Side, ApiError] = {}
-        self._problems: list[ApiError] = []
+        self._problems: list[WorldError] = []
 
     def observe(self, at_s: float, /) -> State:
         """What can be seen now; a cluster that cannot be read keeps its last sight.
 
-        Raises ``TemporaryError`` while the memory was never read: without it nobody knows what is in motion.
+        Raises ``TemporaryError`` while the memory was never read, ``DocumentError`` where it is not readable: without
+        it nobody knows what is in motion.
         """
         self._barred.clear()
         self._read_home()
@@ -113,13 +114,16 @@ class KubernetesWorld:
             if problem.why is Kind.FORBIDDEN:
                 self._barred[side] = problem
             return problem.result
+        except PermanentError as problem:  # a memory that is too large to be kept
+            self._note(problem)
+            return Result.REFUSED
         return Result.DONE
 
-    def _note(self, problem: ApiError) -> None:
+    def _note(self, problem: WorldError) -> None:
         self._problems.append(problem)
         del self._problems[:-MOST_PROBLEMS]
 
-    def take_problems(self) -> tuple[ApiError, ...]:
+    def take_problems(self) -> tuple[WorldError, ...]:
         """What calls failed with since this was last asked: for Events, conditions and the log."""
         taken = tuple(self._problems)
         self._problems.clear()

@@ -21,6 +21,7 @@ from ebbtide.adapters.kubernetes.problems import Asked as Call
 from ebbtide.adapters.nodepools.protocol import Asked, Capabilities
 from ebbtide.control.state import Side
 
+SERVED = ("v1beta2", "v1beta1")  # what is read here reads the same in both
 DELETE_MACHINE = "cluster.x-k8s.io/delete-machine"
 DEPLOYMENT_LABEL = "cluster.x-k8s.io/deployment-name"
 # As infrastructure providers call it (AWS, Azure and GCP pass their clouds' own words on).
@@ -65,7 +66,7 @@ class DeploymentAt:
     cluster: Cluster
     namespace: str
     name: str
-    version: str = "v1beta2"
+    version: str = SERVED[0]
 
     @property
     def root(self) -> str:
