@@ -26,7 +26,7 @@ _SHORTEST_S = 1e-9  # the difference of two instants of today is a multiple of 2
 def instant_text(at_s: float) -> str:
     """Seconds since the epoch as RFC 3339 text. ``ValueError`` for what is no instant of a calendar.
 
-    >>> instant_text(1789020120.25), instant_text(0.0)
+    >>> instant_text(1789012920.25), instant_text(0.0)
     ('2026-09-10T04:02:00.25Z', '1970-01-01T00:00:00Z')
     """
     if not math.isfinite(at_s):
@@ -40,7 +40,7 @@ def instant_s(value: Any) -> float:
     """Seconds since the epoch of such a text; refused (``bad_instant``) where it has another form.
 
     >>> instant_s("2026-09-10T04:02:00.25Z")
-    1789020120.25
+    1789012920.25
     """
     text = text_of(value, 'an instant in UTC, such as "2026-09-10T04:02:00Z",')
     match = _FORM.fullmatch(text)
