@@ -1,0 +1,1 @@
+"""The contract of ``control.world.World`` as tests, and what stands worlds up for it."""
