@@ -188,10 +188,10 @@ def offset(slope: float, side: int) -> float:
     """How far from the crossing to measure, in ln(rate): where the odds of a bad request are 0.45 and 2.2 times.
 
     Far enough for the slope to be known, near enough for the line to be straight and the service to be steady; never
-    more than 8 %.
+    more than 7 %.
     """
     wanted = (-1.1 if side < 0 else 0.8) / slope
-    return side * min(max(abs(wanted), 0.008), 0.08) if side else 0.0
+    return side * min(max(abs(wanted), 0.008), 0.07) if side else 0.0
 
 
 def block_requests(guessed: Guess, limit: Limit, lasting: float, tolerance: float) -> tuple[int, int]:

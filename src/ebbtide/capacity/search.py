@@ -33,7 +33,7 @@ STEP_SHARE, BRACKET_SHARE = 1.0 / 14.0, 0.35
 LEAST_CLUSTERS, WANTED_CLUSTERS = 12, 24
 # No search ends before this share of the budget was measured around the crossing: a memory longer than those seen is
 # only found by looking longer.
-LEAST_SHARE = 0.3
+LEAST_SHARE = 0.4
 # A block is at least this share of the budget: before the memory is known, short blocks lead astray.
 LEAST_BLOCK = 1.0 / 64.0
 # Between two looks at the interval the measurements grow by this factor: looking after every block would stop at the

@@ -82,8 +82,8 @@ class Step:
 class SearchState:
     """Everything that is known: a run can stop here and go on anywhere, from the steps' answers alone.
 
-    ``open`` is the step under way, looked at ``looks`` times; ``blocks_wanted`` requests of blocks are to be sent before the
-    interval is looked at again; ``done`` says why the search is over.
+    ``open`` is the step under way, looked at ``looks`` times; the interval is looked at again
+    after ``blocks_wanted`` requests of blocks; ``done`` says why the search is over.
     """
 
     wish: Wish
