@@ -19,7 +19,7 @@ from pathlib import Path
 from zlib import crc32
 
 import numpy as np
-from capacity_cases import CASES, Case, answers
+from capacity_cases import BEYOND, CASES, Case, answers
 
 from ebbtide.capacity.around import Interval
 from ebbtide.capacity.limits import judged
@@ -31,6 +31,7 @@ PAGE = Path(__file__).parents[1] / "docs/background/capacity-study.md"
 BISECTION_STEP_S = 60.0
 BISECTION_WIDTH = 1.1  # high over low: a half-width of 5 %, what the search is asked for
 BISECTION_MOST = 40
+BEYOND_SEEDS = 200
 
 HEAD = """\
 # How often the claimed interval holds the true rate
@@ -39,12 +40,13 @@ Written by `uv run python benchmarks/capacity_study.py`; do not edit. {seeds:,} 
 %, seeds from {first:,} on. The method was developed on seeds below 1,000,000 and frozen before any of these was run.
 A run is a whole search: bracket by verdicts from a rate far below, blocks around the crossing, an interval, within the
 budget of requests (400,000 where the memory is long, 100,000 where it is short). The true rates have a closed form or
-come from 2 × 10⁸ requests (`benchmarks/capacity_truth.py`).
+come from at least 10⁸ requests at each of two rates (`benchmarks/capacity_truth.py`).
 
 *Inside*: of the runs that gave an interval, those whose interval holds the true rate; *above* (*below*): the whole
-interval lies above (below) it. *Unresolved*: the budget ended before the tolerance, or without an interval; such runs
-say so, and those with an interval count in the first three columns. *Bisection*: steps of 60 s, a rate passes if the
-step's percentiles do, until the bracket is 10 % wide; inside: the bracket holds the true rate.
+interval lies above (below) it. *Inside, of all*: the same with every run counted, one without an interval as a miss.
+*Unresolved*: the budget ended before the tolerance, or without an interval (*none*: it has an open end, mostly since no
+slope can be told from none); such runs say so. *Bisection*: steps of 60 s, a rate passes if the step's percentiles do,
+until the bracket is 10 % wide; inside: the bracket holds the true rate.
 """
 
 
@@ -151,30 +153,45 @@ def summary(case: Case, rows: list[Row]) -> list[str]:
         case.name,
         f"{true:.4g}",
         f"{inside:.1%}",
+        f"{inside * np.mean(some):.1%}",
         f"{np.mean(low[some] > true):.1%}",
         f"{np.mean(high[some] < true):.1%}",
         f"{np.mean([not row.resolved for row in rows]):.1%}",
+        f"{np.mean(~some):.1%}",
         f"{np.median(half):.1%}",
         f"{np.median([row.requests for row in rows]):,.0f}",
         f"{held:.1%}",
     ]
 
 
+BEYOND_SAYS = """\
+## Beyond the budget
+
+The stalling service was first another one, with half as many periods in the budget. While the method was developed
+about half of its runs and more stayed unresolved, so the service above took its place, its bound chosen for a steep
+enough share; that choice was made before the final seeds, but it was made by what the method can do.
+The frozen method on the first one, {seeds:,} runs (these figures were no part of any choice):
+"""
+
 TITLES = [
-    "service", "true rate", "inside", "above", "below", "unresolved", "median half-width", "median requests",
-    "bisection inside",
+    "service", "true rate", "inside", "inside, of all", "above", "below", "unresolved", "none", "median half-width",
+    "median requests", "bisection inside",
 ]  # fmt: skip
 
 
 def page(rows: list[Row], first: int) -> str:
     """The whole page."""
-    by_case = [(case, [row for row in rows if row.case == case.name]) for case in CASES]
-    lines = [summary(case, found) for case, found in by_case if found]
-    cells = [TITLES, ["---"] * len(TITLES), *lines]
-    table = "\n".join(f"| {' | '.join(row)} |" for row in cells)
-    seeds = min(len(found) for _, found in by_case)
-    said = "\n".join(f"- {case.name}: {case.says}; tolerance {case.tolerance:.0%}." for case in CASES)
-    return f"{HEAD.format(seeds=seeds, first=first)}\n{table}\n\n## The services\n\n{said}\n"
+    parts = [[(case, [row for row in rows if row.case == case.name]) for case in cases] for cases in (CASES, BEYOND)]
+    head, beyond = (min((len(found) for _, found in part), default=0) for part in parts)
+    first_table, second_table = (table([summary(case, found) for case, found in part if found]) for part in parts)
+    said = "\n".join(f"- {case.name}: {case.says}; tolerance {case.tolerance:.0%}." for case in (*CASES, *BEYOND))
+    opening, farther = HEAD.format(seeds=head, first=first), BEYOND_SAYS.format(seeds=beyond)
+    return f"{opening}\n{first_table}\n\n{farther}\n{second_table}\n\n## The services\n\n{said}\n"
+
+
+def table(lines: list[list[str]]) -> str:
+    """As Markdown has it."""
+    return "\n".join(f"| {' | '.join(row)} |" for row in [TITLES, ["---"] * len(TITLES), *lines])
 
 
 def main(arguments: list[str]) -> int:
@@ -190,7 +207,8 @@ def main(arguments: list[str]) -> int:
     done = {(row.case, row.seed) for row in rows}
     names = [field.name for field in fields(Row)]
     for seed in seeds:
-        for case in (case for case in CASES if (case.name, seed) not in done):
+        cases = (*CASES, *BEYOND) if seed < asked.first + BEYOND_SEEDS else CASES
+        for case in (case for case in cases if (case.name, seed) not in done):
             rows.append(run(case, seed))
             if asked.rows is not None:
                 new = not asked.rows.exists()

@@ -3,7 +3,7 @@
     uv run python benchmarks/capacity_truth.py [REQUESTS]
 
 Closed forms for M/M/4, shedding and fading; for the others the bad share at 1 % below and above the rate in
-`capacity_cases.py`, from REQUESTS requests each (2 × 10⁸ unless said otherwise; two minutes of CPU time), and the line
+`capacity_cases.py`, from REQUESTS requests each (2 × 10⁸ unless said otherwise; minutes of CPU time), and the line
 through both in the log odds.
 """
 
