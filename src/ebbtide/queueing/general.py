@@ -58,11 +58,3 @@ def wait_law(
     if load <= 0.0:
         return -math.inf, decay_per_s
     return log_c(servers / z, load / z), decay_per_s
-
-
-@njit(cache=True, nogil=True)
-def mean_wait_within_s(log_p: float, decay_per_s: float, horizon_s: float) -> float:
-    """E[min(W, H)]; H where the station is unstable (inf for an infinite H)."""
-    if decay_per_s <= 0.0:
-        return horizon_s
-    return -math.exp(log_p) * math.expm1(-decay_per_s * horizon_s) / decay_per_s

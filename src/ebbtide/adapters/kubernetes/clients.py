@@ -26,7 +26,6 @@ from ebbtide.errors import PermanentError
 FIELD_MANAGER = "ebbtide"
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
-STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 PAGE = 500  # objects in an answer: client-go's own; 2 MB of pods
 TIMEOUT = httpx2.Timeout(15.0, connect=3.0)  # within a tick: a server that is silent longer is not seen this tick
 

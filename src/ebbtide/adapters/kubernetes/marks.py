@@ -12,7 +12,6 @@ CORDONED = "ebbtide.dev/cordoned-by"  # annotation: our own name, where the cord
 QUARANTINED = "ebbtide.dev/quarantined"  # label, for people and alerts
 MANAGED = "ebbtide.dev/managed"  # "false" on anything: not to be touched
 PARKED = "ebbtide.dev/parked"  # annotation of a Kueue Workload that we set inactive (§7.5)
-LIMITS = "ebbtide.dev/limits-before"  # annotation: borrowing and lending limits as we found them
 
 US = "ebbtide"
 NO_SCHEDULE = "NoSchedule"
