@@ -7,21 +7,29 @@ from typing import Any
 from pydantic.fields import FieldInfo
 
 from ebbtide.adapters.documents.fleet_models import FleetForm
+from ebbtide.adapters.documents.jobs_models import BatchJobsForm
 from ebbtide.adapters.documents.model import Document, default_plain, models_in
+from ebbtide.adapters.documents.plan_models import BatchPlanForm
 from ebbtide.adapters.documents.problems import nearest
 from ebbtide.adapters.documents.schedule_models import ScheduleForm
 from ebbtide.errors import InputError
 
-FORMS: dict[str, type[Document]] = {"Fleet": FleetForm, "Schedule": ScheduleForm}
+FORMS: dict[str, type[Document]] = {
+    "Fleet": FleetForm,
+    "Schedule": ScheduleForm,
+    "BatchJobs": BatchJobsForm,
+    "BatchPlan": BatchPlanForm,
+}
 
 
 def json_schema(kind: str) -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of a kind of document. ``x-unit`` and ``x-default`` are units and completed
-    defaults in words. ``InputError`` (kind ``unknown_kind``) for a kind that there is not.
+    defaults in words. The kind may be in any case of letters; ``InputError`` (``unknown_kind``) where there is none.
 
     >>> json_schema("Fleet")["required"]
     ['apiVersion', 'metadata', 'kind', 'spec']
     """
+    kind = next((known for known in FORMS if known.lower() == kind.lower()), kind)
     form = FORMS.get(kind)
     if form is None:
         near = nearest(kind, FORMS)
