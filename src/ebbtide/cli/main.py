@@ -13,6 +13,7 @@ import typer
 
 from ebbtide.cli.answers import Exit, finish, open_streams, put, put_json, say
 from ebbtide.cli.columns import terminal_width
+from ebbtide.cli.jobs import jobs
 from ebbtide.cli.kernel_cache import ensure_kernel_cache
 from ebbtide.cli.options import errors_by_option
 from ebbtide.cli.progress import Talk
@@ -28,6 +29,8 @@ app = typer.Typer(
     epilog="Exit: 0 done, 1 a check said no, 2 input wrong, 3 infeasible (answer written), 4 network or "
     "permission, 70 a bug.",
 )
+
+app.add_typer(jobs)
 
 FleetFile = Annotated[Path, typer.Argument(metavar="FLEET", help="The Fleet document (YAML).")]
 ScheduleFile = Annotated[Path, typer.Argument(metavar="SCHEDULE", help="A schedule that `allocate` wrote.")]
@@ -237,14 +240,14 @@ def validate(fleet: FleetFile, json: Json = False) -> int:
 
 @app.command()
 def schema(
-    kind: Annotated[str, typer.Argument(help="Fleet or Schedule.")] = "Fleet",
+    kind: Annotated[str, typer.Argument(help="Fleet, Schedule, BatchJobs or BatchPlan.")] = "Fleet",
     json: Annotated[bool, typer.Option("--json", help="As ever here: the schema is JSON.")] = True,
 ) -> int:
     """Print a document's JSON Schema, for editors."""
     from ebbtide.adapters.documents.schema import json_schema
 
     del json
-    put_json(json_schema(kind.capitalize()))
+    put_json(json_schema(kind))
     return Exit.DONE
 
 

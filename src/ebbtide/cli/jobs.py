@@ -1,0 +1,81 @@
+"""`ebbtide jobs`: batch jobs with deadlines in the research capacity of a schedule."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ebbtide.cli.answers import Exit, put, put_json, say
+from ebbtide.cli.columns import terminal_width
+from ebbtide.cli.kernel_cache import ensure_kernel_cache
+from ebbtide.cli.progress import Talk
+from ebbtide.errors import one_line
+
+jobs = typer.Typer(
+    name="jobs",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Batch jobs with deadlines in what production leaves free.",
+)
+
+ScheduleOption = Annotated[
+    Path, typer.Option("--schedule", metavar="SCHEDULE", help="The schedule that `allocate` wrote.")
+]
+FleetOption = Annotated[
+    Path | None, typer.Option("--fleet", metavar="FLEET", help="Its Fleet; default: fleet.yaml beside the schedule.")
+]
+AtOption = Annotated[
+    str | None, typer.Option("--at", metavar="WHEN", help="Plan from then on: 2026-09-07T18:00, tomorrow-08:00; now.")
+]
+Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, for scripts.")]
+
+
+@jobs.command()
+def plan(
+    jobs_file: Annotated[
+        Path, typer.Argument(metavar="JOBS", help="A BatchJobs document, or an export of Slurm's sacct or squeue.")
+    ],
+    schedule: ScheduleOption = Path("schedule.yaml"),
+    fleet: FleetOption = None,
+    at: AtOption = None,
+    days: Annotated[int, typer.Option(min=1, max=60, help="How far to look ahead, unless a deadline is later.")] = 7,
+    confidence: Annotated[
+        float, typer.Option(min=0.5, max=0.999, help="Share of a job's runs that its planned length covers.")
+    ] = 0.9,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed, the same plan.")] = 1,
+    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="DIR", help="Write plan.yaml there.")] = None,
+    json: Json = False,
+) -> int:
+    """When and where each job runs so that deadlines hold, and why it waits.
+
+    Exit code 3: a deadline cannot hold; the answer says which, and what would make it hold.
+    """
+    ensure_kernel_cache()
+    from ebbtide.workflows.jobs import plan_jobs
+
+    with Talk(quiet=json):
+        done = plan_jobs(
+            jobs_file,
+            schedule,
+            fleet_file=fleet,
+            at=at,
+            folder=output,
+            days=days,
+            confidence=confidence,
+            seed=seed,
+        )
+    if json:
+        from ebbtide.cli.json_jobs import planned_json
+
+        put_json(planned_json(done))
+    else:
+        from ebbtide.cli.render_jobs import planned_text
+
+        for line in done.talk:
+            say(line)
+        put(planned_text(done, width=terminal_width()))
+        if done.written:
+            say("wrote " + ", ".join(one_line(str(path)) for path in done.written))
+    return Exit.INFEASIBLE if done.document.plan.missed else Exit.DONE
