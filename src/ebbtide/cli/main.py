@@ -15,6 +15,7 @@ from ebbtide.cli.answers import Exit, finish, open_streams, put, put_json, say
 from ebbtide.cli.columns import terminal_width
 from ebbtide.cli.jobs import jobs
 from ebbtide.cli.kernel_cache import ensure_kernel_cache
+from ebbtide.cli.measure import measure, simulate_server
 from ebbtide.cli.options import errors_by_option
 from ebbtide.cli.progress import Talk
 from ebbtide.errors import one_line
@@ -271,6 +272,10 @@ def crds(
     else:
         put("---\n".join(crd_text(kind) for kind in COLUMNS))
     return Exit.DONE
+
+
+app.command()(measure)
+app.command("simulate-server")(simulate_server)
 
 
 def _colour() -> bool:

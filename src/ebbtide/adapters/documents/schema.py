@@ -12,6 +12,7 @@ from ebbtide.adapters.documents.model import Document, default_plain, models_in
 from ebbtide.adapters.documents.plan_models import BatchPlanForm
 from ebbtide.adapters.documents.problems import nearest
 from ebbtide.adapters.documents.schedule_models import ScheduleForm
+from ebbtide.adapters.documents.target_models import TargetForm
 from ebbtide.errors import InputError
 
 FORMS: dict[str, type[Document]] = {
@@ -19,6 +20,7 @@ FORMS: dict[str, type[Document]] = {
     "Schedule": ScheduleForm,
     "BatchJobs": BatchJobsForm,
     "BatchPlan": BatchPlanForm,
+    "Target": TargetForm,
 }
 
 

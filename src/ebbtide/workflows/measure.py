@@ -1,0 +1,270 @@
+"""`ebbtide measure`: from a Target to a claim with its evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import exp, isfinite
+from pathlib import Path
+
+import numpy as np
+
+from ebbtide.adapters.documents.files import Output, make_folder, refuse_foreign, write_together
+from ebbtide.adapters.documents.target import TargetDocument, read_target
+from ebbtide.adapters.load.checks import Quality, quality_of
+from ebbtide.adapters.load.crew import Crew
+from ebbtide.adapters.load.endpoint import Endpoint
+from ebbtide.adapters.load.evidence import RunFolder, parquet, sha256
+from ebbtide.adapters.load.fingerprint import Seen, fingerprint, look
+from ebbtide.adapters.load.gaps import Law
+from ebbtide.adapters.load.items import Item
+from ebbtide.adapters.load.messages import Setup
+from ebbtide.adapters.load.preflight import first_answers
+from ebbtide.adapters.load.prompts import items_of
+from ebbtide.capacity.claim import CapacityClaim
+from ebbtide.capacity.quality import Comparison, Pairs, compared
+from ebbtide.capacity.search import Found, outcome
+from ebbtide.capacity.steps import SearchState, Wish
+from ebbtide.errors import InputError, Place
+from ebbtide.workflows.measure_claim import buffered, claim_of, near_steps, now
+from ebbtide.workflows.measure_setup import endpoint_of, law_of, limits_of
+from ebbtide.workflows.measure_start import Baseline, baseline, pairs_of, ramp
+from ebbtide.workflows.measure_steps import Measuring, Progress, Run, Watch, replayed
+from ebbtide.workflows.measure_write import claim_output
+
+MOST_BUFFERED = 0.5
+MOST_PROCESSES = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Measured:
+    """What a measurement found and wrote; ``claim`` None: no rate has a bound on both sides yet."""
+
+    document: TargetDocument
+    found: Found
+    run: Run
+    claim: CapacityClaim | None
+    comparison: tuple[Pairs, Comparison] | None
+    warnings: tuple[str, ...]
+    written: tuple[Path, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Job:
+    """All that is known before the first step."""
+
+    document: TargetDocument
+    endpoint: Endpoint
+    items: tuple[Item, ...]
+    law: Law
+    quality: Quality | None
+    seen: Seen
+    idle_s: float
+
+
+def silent(progress: Progress) -> None:
+    """The watch of a caller that does not want to be told."""
+
+
+def unspoken(text: str) -> None:
+    """The same of what is said before the first step."""
+
+
+def measure(
+    target_file: Path,
+    output: Path,
+    *,
+    processes: int = 1,
+    resume: bool = False,
+    watch: Watch = silent,
+    told: Callable[[str], None] = unspoken,
+) -> Measured:
+    """Measure the Target in a file; writes the claim, its evidence (.parquet) and its page (.html) beside each other.
+
+    Finished steps are kept in ``<output>.steps`` until the claim is written, and ``resume`` goes on from there.
+    Raises ``InputError`` for a wrong Target, ``WorldError`` for an endpoint that does not answer or a rate that can't
+    be offered from here.
+    """
+    if not 1 <= processes <= MOST_PROCESSES:
+        raise InputError(f"--processes is {processes}; from 1 to {MOST_PROCESSES}", kind="out_of_range")
+    document = read_target(target_file)
+    outputs = {kind: output.with_suffix(f".{kind}") for kind in ("parquet", "html")}
+    for path in (output, outputs["html"]):
+        refuse_foreign(path)
+    folder = RunFolder(output.with_suffix(".steps"))
+    job = prepared(document, told)
+    try:
+        run, idle = _begun(job, folder, processes=processes, resume=resume, watch=watch, told=told)
+    finally:
+        if job.quality is not None:
+            job.quality.check.close()
+    return _written(job, run, idle, output, outputs, folder)
+
+
+def prepared(document: TargetDocument, told: Callable[[str], None]) -> Job:
+    """Everything read, and the endpoint asked a few times: what is wrong shows before anything is sent in earnest."""
+    endpoint, law = endpoint_of(document), law_of(document)
+    if endpoint.credential is not None:
+        endpoint.credential.header_value()
+    told("asking the endpoint")
+    seen = look(endpoint)
+    model = _model(document, seen)
+    items = items_of(document, model=model)
+    quality = quality_of(document, items)
+    idle = first_answers(endpoint, items)
+    return Job(
+        document=document,
+        endpoint=endpoint,
+        items=items,
+        law=law,
+        quality=quality,
+        seen=seen,
+        idle_s=idle.latency_s,
+    )
+
+
+def _model(document: TargetDocument, seen: Seen) -> str | None:
+    spec = document.spec.endpoint
+    if spec.model is not None or spec.api == "http" or not seen.models:
+        return spec.model
+    if len(seen.models) > 1:
+        message = f"the endpoint has several: {', '.join(seen.models[:8])}"
+        raise InputError(message, kind="missing_field", place=document.place("endpoint.model"), hint="name one")
+    return seen.models[0]
+
+
+def _begun(
+    job: Job, folder: RunFolder, *, processes: int, resume: bool, watch: Watch, told: Callable[[str], None]
+) -> tuple[Run, Baseline | None]:
+    setup = Setup(endpoint=job.endpoint, items=job.items, law=job.law, keep_texts=job.quality is not None)
+    about = folder.about()
+    if resume and about is None:
+        raise InputError("there is no run to go on with", kind="no_run", place=Place(file=str(folder.path)))
+    if resume and about is not None and about["digest"] != job.document.digest:
+        message = f"was begun with another {job.document.path.name}; what is kept is of the old one"
+        raise InputError(
+            message, kind="other_target", place=Place(file=str(folder.path)), hint="begin without --resume"
+        )
+    with Crew(setup, processes=processes) as crew:
+        if resume and about is not None:
+            run = replayed(_wish(job, about["start_rps"]), folder.steps())
+            run.sent = about["sent"]
+            idle = Baseline(right={int(item): bool(right) for item, right in about["idle"]})
+        else:
+            run, idle = _anew(job, folder, crew, told)
+        Measuring(
+            crew,
+            folder,
+            run,
+            items=job.items,
+            quality=job.quality,
+            seed=job.document.spec.search.seed,
+            watch=watch,
+        ).to_the_end()
+    return run, idle if job.quality is not None else None
+
+
+def _anew(job: Job, folder: RunFolder, crew: Crew, told: Callable[[str], None]) -> tuple[Run, Baseline]:
+    spec, idle, sent = job.document.spec, Baseline(right={}), 0
+    if job.quality is not None:
+        assert spec.quality is not None
+        idle = baseline(job.endpoint, job.items, job.quality, spec.quality.idle, told)
+    start_rps = spec.search.start
+    if start_rps is None:
+        start_rps, sent = ramp(
+            crew,
+            limits_of(spec),
+            idle_s=job.idle_s,
+            budget_requests=spec.search.requests,
+            seed=spec.search.seed,
+            told=told,
+        )
+    about = {
+        "digest": job.document.digest,
+        "start_rps": start_rps,
+        "idle": [[item, right] for item, right in idle.right.items()],
+        "sent": sent,
+    }
+    folder.begin(about)
+    return Run(SearchState(wish=_wish(job, start_rps)), sent=sent), idle
+
+
+def _wish(job: Job, start_rps: float) -> Wish:
+    spec = job.document.spec
+    return Wish(
+        limits=limits_of(spec),
+        start_rps=start_rps,
+        budget_requests=spec.search.requests,
+        budget_s=spec.search.time,
+        tolerance=spec.search.tolerance,
+        confidence=spec.search.confidence,
+        least_step_s=spec.search.shortest_step,
+    )
+
+
+def _written(
+    job: Job, run: Run, idle: Baseline | None, output: Path, others: dict[str, Path], folder: RunFolder
+) -> Measured:
+    found = outcome(run.state)
+    content = parquet(run.steps)
+    evidence = others["parquet"], sha256(content)
+    model = _model(job.document, job.seen)
+    claim = claim_of(
+        job.document,
+        run,
+        found,
+        fingerprint=fingerprint(job.seen, job.document.spec.hardware, job.document.spec.settings, model),
+        law=job.law,
+        evidence=evidence,
+        at=now(),
+    )
+    comparison = _compared(run, found, idle)
+    make_folder(output.parent)
+    outputs = [Output(path=evidence[0], content=content)]
+    if claim is not None:
+        outputs.append(claim_output(output, claim))
+    write_together(outputs)
+    folder.forget()
+    return Measured(
+        document=job.document,
+        found=found,
+        run=run,
+        claim=claim,
+        comparison=comparison,
+        warnings=tuple(_warnings(run, found)),
+        written=tuple(one.path for one in outputs),
+    )
+
+
+def _compared(run: Run, found: Found, idle: Baseline | None) -> tuple[Pairs, Comparison] | None:
+    if idle is None or found.interval is None:
+        return None
+    near = near_steps(run, found.interval)
+    if not near:
+        return None
+    pairs = pairs_of(
+        idle, np.concatenate([one.calls.item for one in near]), np.concatenate([one.marks for one in near])
+    )
+    return pairs, compared(pairs)
+
+
+def _warnings(run: Run, found: Found) -> list[str]:
+    lines = []
+    share = buffered([step.calls for step in run.steps if step.void is None])
+    if share is not None and share > MOST_BUFFERED:
+        lines.append(
+            f"{share:.0%} of the streams came all at once: a proxy on the way seems to buffer them, so the first "
+            "token's time is the answer's, and the time between tokens says nothing"
+        )
+    if not found.bracket.monotone:
+        lines.append("a higher rate passed after a lower one had failed; the claim keeps to the lower")
+    if run.state.voids:
+        lines.append(f"{run.state.voids} steps were void: they count for nothing but what they cost")
+    interval = found.interval
+    if not found.resolved and interval is not None and isfinite(interval.low) and isfinite(interval.high):
+        low, high = exp(interval.low), exp(interval.high)
+        lines.append(
+            f"unresolved: ±{interval.half_width:.1%} reached, ±{run.state.wish.tolerance:.1%} wished for "
+            f"({low:.4g} to {high:.4g} requests a second); {found.reason}"
+        )
+    return lines
