@@ -225,8 +225,8 @@ def _later(at: OffsetDateTime, seconds: float) -> OffsetDateTime:
 
 
 def now() -> OffsetDateTime:
-    """This second, as the machine's zone has it."""
-    return Instant.now().round("second").to_system_tz().to_fixed_offset()
+    """This second, in UTC."""
+    return Instant.now().round("second").to_fixed_offset()
 
 
 def buffered(calls: Sequence[Calls]) -> float | None:

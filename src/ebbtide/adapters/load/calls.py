@@ -71,6 +71,7 @@ class Call:
         "output_tokens",
         "status",
         "text",
+        "token_s",
         "worst_gap_s",
         "written_s",
     )
@@ -79,7 +80,7 @@ class Call:
         self.index, self.item, self.intended_s, self.in_flight = index, item, intended_s, in_flight
         self.written_s = self.last_s = inf
         self.connect_s = 0.0
-        self.first_s = self.worst_gap_s = nan
+        self.first_s = self.token_s = self.worst_gap_s = nan
         self.events = self.status = 0
         self.input_tokens = self.output_tokens = -1
         self.fault = Fault.NONE
@@ -145,7 +146,7 @@ def columns(calls: Sequence[Call], start_s: float) -> Calls:
     latency = np.where(answered, last - intended, inf)
     gaps = np.array([max(one.events, one.output_tokens) - 1 for one in calls], dtype=np.float64)
     with np.errstate(invalid="ignore", divide="ignore"):
-        mean_gap = np.where(gaps > 0, (last - first) / gaps, nan)
+        mean_gap = np.where(gaps > 0, (numbers("token_s") - first) / gaps, nan)
     return Calls(
         index=whole("index"),
         item=whole("item"),

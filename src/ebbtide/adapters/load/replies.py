@@ -58,7 +58,7 @@ class Answer(msgspec.Struct):
     choices: list[Choice] = []
     data: list[Vector] = []
     usage: Usage | None = None
-    error: msgspec.Raw | None = None
+    error: Any = None
 
 
 _ANSWER = msgspec.json.Decoder(Answer)
@@ -110,7 +110,6 @@ class _Stream:
         self.call, self.plain, self.keep = call, plain, keep
         self.parts: list[str] = []
         self.ended = False
-        self.before_s = 0.0
 
     def event(self, data: bytes, now_s: float) -> None:
         if data == DONE:
@@ -136,13 +135,13 @@ class _Stream:
     def _token(self, text: str, now_s: float) -> None:
         call = self.call
         if call.events:
-            gap_s = now_s - self.before_s
+            gap_s = now_s - call.token_s
             if not gap_s <= call.worst_gap_s:  # the first gap too: NaN is not above anything
                 call.worst_gap_s = gap_s
         else:
             call.first_s = now_s
         call.events += 1
-        self.before_s = now_s
+        call.token_s = now_s
         if self.plain:
             call.last_s = now_s
         if self.keep:
@@ -151,6 +150,7 @@ class _Stream:
     def close(self) -> None:
         if not self.ended and not (self.plain and self.call.events):
             raise FaultyAnswerError(Fault.TRUNCATED, f"the stream ended after {self.call.events} tokens, unfinished")
+        self._end(self.call.token_s)  # where no finish was said, the last event was it
         if self.keep:
             self.call.text = "".join(self.parts)[:MOST_TEXT]
 
@@ -166,8 +166,8 @@ def _decoded(data: bytes) -> Answer:
         answer = _ANSWER.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError) as problem:
         raise FaultyAnswerError(Fault.MALFORMED, f"no answer of that form: {problem}") from None
-    if answer.error is not None and bytes(answer.error) != b"null":
-        raise FaultyAnswerError(Fault.STATUS, f"an error in place of an answer: {bytes(answer.error)[:200]!r}")
+    if answer.error is not None:
+        raise FaultyAnswerError(Fault.STATUS, f"an error in place of an answer: {short(answer.error)}")
     return answer
 
 

@@ -27,13 +27,13 @@ def serve(
 
 
 async def _serve(app: web.Application, host: str, port: int, up: Callable[[str], None]) -> None:
-    runner = web.AppRunner(app, access_log=None)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5)
     await runner.setup()
     ended = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
     try:
-        site = web.TCPSite(runner, host, port, backlog=4096, shutdown_timeout=0.5)
+        site = web.TCPSite(runner, host, port, backlog=4096)
         await site.start()
         up(f"http://{host}:{runner.addresses[0][1]}")
         await ended.wait()
