@@ -24,7 +24,7 @@ from ebbtide.fleet.horizon import WEEK, Choose, DayPattern
 from ebbtide.fleet.pool import Pool, Research
 from ebbtide.fleet.workload import Balancing, DemandRef, Service, Workload
 from ebbtide.simulate.realised import scheduled
-from ebbtide.workflows.backtest_plans import CRON, EBBTIDE, HINDSIGHT, REACTIVE, RIVALS, STATIC, Trial
+from ebbtide.workflows.backtest_trial import CRON, EBBTIDE, HINDSIGHT, REACTIVE, RIVALS, STATIC, Trial
 from ebbtide.workflows.demand import Demand
 from ebbtide.workflows.replay import Backtested, PolicyScore, backtested
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from whenever import Time
 
 from ebbtide.fleet.demand import Seen, Series, Trace
 from ebbtide.fleet.fleet import Fleet
+from ebbtide.fleet.horizon import WEEK, DayPattern
 from ebbtide.fleet.workload import DemandRef, Service, Target, TargetKind, Workload
 from ebbtide.workflows.backtest_span import days_of, days_that_fit, folds_of, last_days
 from ebbtide.workflows.demand import Demand
@@ -54,3 +58,14 @@ def test_the_last_days_are_cut_out_and_all_before_them_is_past() -> None:
 def test_as_many_days_as_have_forty_million_requests(rps: float, days: int) -> None:
     fleet, demand = case(14, rps * (1 - 1e-9))
     assert days_that_fit(fleet, demand, folds_of(fleet, demand)[1]) == days
+
+
+def test_the_first_days_tested_have_a_past_for_every_weekday_pattern() -> None:
+    fleet, demand = case(9, 1.0)  # from a Thursday on
+    week = replace(
+        fleet, patterns=(DayPattern(days=WEEK[:5], starts=(Time(0),)), DayPattern(days=WEEK[5:], starts=(Time(0),)))
+    )
+    assert folds_of(fleet, demand)[1][0].start_s == 2 * DAY_S
+    assert folds_of(week, demand)[1][0].start_s == 3 * DAY_S
+    short = replace(week, patterns=(replace(week.patterns[0]), replace(week.patterns[1], days=WEEK[3:4])))
+    assert len(folds_of(short, case(4, 1.0)[1])[1]) >= 1, "planning says by name which window has no past"

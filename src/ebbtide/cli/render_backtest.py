@@ -10,7 +10,7 @@ from whenever import Instant
 from ebbtide.adapters.report.figures import wait, whole
 from ebbtide.cli.columns import WIDTH, Column, Paint, elided, filled, lines_of, total_width
 from ebbtide.simulate.scoring import Score
-from ebbtide.workflows.backtest_plans import EBBTIDE, REACTIVE
+from ebbtide.workflows.backtest_trial import EBBTIDE, REACTIVE
 from ebbtide.workflows.replay import Backtested, PolicyScore
 
 _SHARES = (0.5, 0.95, 0.99)

@@ -54,13 +54,14 @@ def past_scenarios(
     shifts_s: tuple[int, ...] = (0,),
     exceptions: tuple[DatedException, ...] = (),
     workload: str = "",
+    least_observed: float = LEAST_OBSERVED_SHARE,
 ) -> Scenarios:
     """What past days asked of a window and of its shifted neighbours, without margin; ``shifts_s`` begins with 0.
 
     The rules and errors are those of ``window_demand``, which adds burstiness, service and the margin's factor.
     """
     grid = _Grid.of(series)
-    found = _layout(window, grid, time_zone, shifts_s, exceptions, workload if exceptions else "")
+    found = _layout(window, grid, time_zone, shifts_s, exceptions, workload if exceptions else "", least_observed)
     if not found.days:
         raise _no_past_days(series, window, time_zone, workload)
     rates_rps = series.rate_rps[found.interval]
@@ -113,12 +114,13 @@ def _layout(
     shifts_s: tuple[int, ...],
     exceptions: tuple[DatedException, ...],
     workload: str,
+    least_observed: float,
 ) -> _Layout:
     """Cached, because a thousand workloads of one source ask for the same windows on the same grid."""
     end_s = grid.start_s + grid.interval_s * len(grid.observed)
     past = instances(window, grid.start_s, end_s, time_zone, exceptions, workload)
-    own = _seen(grid, past, 0)
-    parts = [own, *(_seen(grid, past, shift_s).of(own.instance) for shift_s in shifts_s[1:])]
+    own = _seen(grid, past, 0, least_observed)
+    parts = [own, *(_seen(grid, past, shift_s, least_observed).of(own.instance) for shift_s in shifts_s[1:])]
     sizes = np.concatenate([part.sizes for part in parts])
     instance = np.concatenate([part.instance for part in parts])
     factor = np.array([factor_on(date, exceptions, workload) for date in past.dates], dtype=np.float64)
@@ -154,7 +156,7 @@ class _Seen:
         )
 
 
-def _seen(grid: _Grid, past: Instances, shift_s: int) -> _Seen:
+def _seen(grid: _Grid, past: Instances, shift_s: int, least_observed: float) -> _Seen:
     """The instances, shifted, of which enough was observed."""
     first, last = _interval_range(grid, past.start_s + shift_s, past.end_s + shift_s)
     expected = last - first
@@ -164,7 +166,7 @@ def _seen(grid: _Grid, past: Instances, shift_s: int) -> _Seen:
     interval = np.arange(len(instance)) - np.repeat(np.cumsum(high - low) - high, high - low)
     observed = grid.observed[interval]
     sizes = np.bincount(instance[observed], minlength=len(low))
-    enough = sizes >= np.maximum(LEAST_OBSERVED_SHARE * expected, 1)
+    enough = sizes >= np.maximum(least_observed * expected, 1)
     return _Seen(instance=np.flatnonzero(enough), sizes=sizes[enough], interval=interval[observed & enough[instance]])
 
 

@@ -16,7 +16,7 @@ from ebbtide.fleet.demand import Floats, Series
 from ebbtide.fleet.horizon import DatedException, Window
 from ebbtide.fleet.planned import WindowDemand
 from ebbtide.forecast.measured import arrival_scv, mean_service_time_s, measured_service_scv
-from ebbtide.forecast.scenarios import Scenarios, past_scenarios
+from ebbtide.forecast.scenarios import LEAST_OBSERVED_SHARE, Scenarios, past_scenarios
 
 SHIFT_STEP_S = 1800
 
@@ -90,14 +90,15 @@ def window_demand(
     demand_factor: float = 1.0,
     exceptions: tuple[DatedException, ...] = (),
     workload: str = "",
+    least_observed: float = LEAST_OBSERVED_SHARE,
 ) -> WindowDemand:
     """The planned demand of a workload in a window: one scenario for each past day and shift of the margin.
 
     An interval belongs to the window in which it starts; where intervals are longer than the window, those that
     overlap it speak for it. Intervals that were not observed are left out; an instance with less than half of its
-    intervals observed is no past day (nor, shifted, a scenario). A past date inside a dated exception counts as the
-    exception's ``like`` weekday, and its rates are divided by the exception's factor. The SCV of arrivals is the
-    interval's own where the trace has it, else the median of the series, else 1. ``service_time_s`` or
+    intervals (``least_observed``) is no past day (nor, shifted, a scenario). A past date inside a dated exception
+    counts as the exception's ``like`` weekday, and its rates are divided by the exception's factor. The SCV of
+    arrivals is the interval's own where the trace has it, else the median of the series, else 1. ``service_time_s`` or
     ``service_scv`` None: measured from the trace in this window (SCV: else 1). ``demand_factor`` multiplies all rates:
     the factor of the dated exception that is planned for.
 
@@ -117,7 +118,13 @@ def window_demand(
     (3, [6.0, 6.0, 6.0, 6.0, 6.0, 6.0], [0, 2, 4, 6], np.float64(4.0))
     """
     past = past_scenarios(
-        series, window, time_zone=time_zone, shifts_s=margin.shifts_s, exceptions=exceptions, workload=workload
+        series,
+        window,
+        time_zone=time_zone,
+        shifts_s=margin.shifts_s,
+        exceptions=exceptions,
+        workload=workload,
+        least_observed=least_observed,
     )
     return demand_of(
         series,

@@ -55,12 +55,9 @@ def stream_of(workload: Workload, series: Series, *, start_s: int, end_s: int) -
     the trace holds none. ``ValueError`` where nothing at all was observed.
     """
     part = _part(series, start_s, end_s)
-    at = np.arange(len(series.seen))
     seen = series.observed
-    if not seen.any():
-        raise ValueError(f"{series.key} was never observed")
-    rates = np.interp(at, at[seen], series.rate_rps[seen])[part]
-    intervals = at[part][seen[part]]
+    rates = rates_through_gaps(series)[part]
+    intervals = np.arange(len(seen))[part][seen[part]]
     service = workload.service
     return Stream(
         start_s=series.start_s + series.interval_s * part.start,
@@ -74,6 +71,20 @@ def stream_of(workload: Workload, series: Series, *, start_s: int, end_s: int) -
         service_scv=measured_service_scv(series, intervals) if service.scv is None else service.scv,
         patience_s=workload.patience_s,
     )
+
+
+def rates_through_gaps(series: Series) -> Floats:
+    """The rates of all intervals; those that were not observed interpolated. ``ValueError`` where none was.
+
+    >>> seen = np.array([0, 1, 0], dtype=np.uint8)
+    >>> rates_through_gaps(Series(key="a", start_s=0, interval_s=60, rate_rps=np.array([1.0, np.nan, 5.0]), seen=seen))
+    array([1., 3., 5.])
+    """
+    seen = series.observed
+    if not seen.any():
+        raise ValueError(f"{series.key} was never observed")
+    at = np.arange(len(seen))
+    return np.asarray(np.interp(at, at[seen], series.rate_rps[seen]))
 
 
 def pieces_of(stream: Stream, *, seed: tuple[int, ...], piece_requests: int = PIECE_REQUESTS) -> Iterator[Piece]:

@@ -12,7 +12,7 @@ from ebbtide.errors import InputError
 from ebbtide.settings import read_settings
 from ebbtide.workflows.allocate import silent
 from ebbtide.workflows.backtest_page import page_of
-from ebbtide.workflows.backtest_plans import RIVALS, TROUBLES, Trial
+from ebbtide.workflows.backtest_trial import RIVALS, TROUBLES, Trial
 from ebbtide.workflows.demand import Stage, read_demand
 from ebbtide.workflows.reach import refuse_latency_below_service
 from ebbtide.workflows.replay import Backtested, backtested

@@ -18,7 +18,7 @@ from ebbtide.fleet.pool import Pool
 from ebbtide.fleet.workload import Workload
 from ebbtide.simulate.fcfs import Capacity
 from ebbtide.simulate.scoring import Score
-from ebbtide.workflows.backtest_plans import EBBTIDE
+from ebbtide.workflows.backtest_trial import EBBTIDE
 from ebbtide.workflows.replay import Backtested, Tested
 
 SHARES = (0.5, 0.95, 0.99)

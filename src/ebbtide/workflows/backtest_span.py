@@ -9,6 +9,7 @@ from whenever import Time
 
 from ebbtide.errors import InputError, Place
 from ebbtide.fleet.fleet import Fleet
+from ebbtide.fleet.horizon import Weekday
 from ebbtide.forecast.calendar import date_at, instant_s
 from ebbtide.simulate.streams import stream_of
 from ebbtide.workflows.demand import Demand
@@ -25,6 +26,11 @@ class Fold:
     number: int
     start_s: int
     end_s: int
+
+    @property
+    def name(self) -> str:
+        """For progress."""
+        return f"stretch {self.number + 1}"
 
 
 def folds_of(fleet: Fleet, demand: Demand) -> tuple[str, tuple[Fold, ...]]:
@@ -48,11 +54,23 @@ def folds_of(fleet: Fleet, demand: Demand) -> tuple[str, tuple[Fold, ...]]:
     weekly = days >= 2 * WEEK_DAYS
     marks = midnights[::WEEK_DAYS] if weekly else midnights
     first = 1 if weekly or days == 2 else 2  # one day says nothing of how days differ
+    while first < len(marks) - 2 and not _every_pattern_has_a_past(fleet, start_s, marks[first]):
+        first += 1
     folds = [
         Fold(number=number, start_s=begin, end_s=end)
         for number, (begin, end) in enumerate(zip(marks[first:-1], marks[first + 1 :], strict=True))
     ]
     return ("week" if weekly else "day"), tuple(folds)
+
+
+def _every_pattern_has_a_past(fleet: Fleet, start_s: int, end_s: int) -> bool:
+    """Whether a day before ``end_s`` speaks for each of the fleet's patterns."""
+    date, last = date_at(start_s, fleet.time_zone), date_at(end_s - 1, fleet.time_zone)
+    seen = set()
+    while date <= last:
+        seen.add(Weekday.of(date))
+        date = date.add(days=1)
+    return all(seen & set(pattern.days) for pattern in fleet.patterns)
 
 
 def days_of(folds: Sequence[Fold]) -> int:

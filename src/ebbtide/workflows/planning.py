@@ -12,6 +12,7 @@ from ebbtide.fleet.horizon import DAY_MINUTES, DatedException, DayPattern, Windo
 from ebbtide.fleet.planned import WindowDemand
 from ebbtide.forecast.margin import Tuning, tune_margins
 from ebbtide.forecast.needs import Past
+from ebbtide.forecast.scenarios import LEAST_OBSERVED_SHARE
 from ebbtide.forecast.seasonal import window_demand
 from ebbtide.workflows.demand import Demand
 
@@ -40,11 +41,15 @@ class DaysSeen:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Planned:
-    """Answers ``allocate`` for its windows; ``days_seen`` keeps how many past days it found where."""
+    """Answers ``allocate`` for its windows; ``days_seen`` keeps how many past days it found where.
+
+    ``least_observed``: the share of a window's intervals that makes a past day of it.
+    """
 
     fleet: Fleet
     demand: Demand
     tuning: Tuning
+    least_observed: float = LEAST_OBSERVED_SHARE
     days_seen: list[DaysSeen] = field(default_factory=list)
 
     def __call__(self, workload: str, window: Window, exception: DatedException | None, /) -> WindowDemand:
@@ -61,6 +66,7 @@ class Planned:
             demand_factor=exception.demand_factor if exception is not None and concerned else 1.0,
             exceptions=self.fleet.exceptions,
             workload=workload,
+            least_observed=self.least_observed,
         )
         self.days_seen.append(DaysSeen(workload=workload, window=window, days=planned.days))
         return planned

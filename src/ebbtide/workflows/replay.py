@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,16 +18,10 @@ from ebbtide.simulate.plays import Played, play, replica_hours
 from ebbtide.simulate.realised import Realised, window_starts
 from ebbtide.simulate.scoring import Cells, Score, together
 from ebbtide.simulate.streams import Stream, stream_of
-from ebbtide.workflows.backtest_plans import (
-    EBBTIDE,
-    HINDSIGHT,
-    ORDER,
-    Plans,
-    Trial,
-    plans_of,
-    realised_of,
-)
+from ebbtide.workflows.backtest_choices import Choices, choices_of
+from ebbtide.workflows.backtest_plans import Plans, plans_of, realised_of
 from ebbtide.workflows.backtest_span import Fold, days_of, days_that_fit, folds_of, last_days
+from ebbtide.workflows.backtest_trial import EBBTIDE, HINDSIGHT, ORDER, Trial
 from ebbtide.workflows.demand import Demand, source_talk
 
 
@@ -112,18 +107,27 @@ class _Sums:
     notes: list[str] = field(default_factory=list)
 
 
-def backtested(fleet: Fleet, demand: Demand, trial: Trial, *, days: int | None = None) -> Backtested:
+def backtested(
+    fleet: Fleet,
+    demand: Demand,
+    trial: Trial,
+    *,
+    days: int | None = None,
+    choices: Callable[[Fold], Choices] | None = None,
+) -> Backtested:
     """Plan on weeks 1 … k, run week k + 1, for every k; days instead of weeks where there are fewer than two.
 
     Weeks are of seven calendar days in the fleet's zone, from the first whole one of the demand; what is left over at
     its end is not tested. Of all that, the last ``days`` are run; None: as many as have forty million requests.
-    ``InputError`` where the demand has less than two whole days.
+    ``choices``: what the policies chose for a fold, where that is known from another trial; it must be of the same
+    policies and seed. ``InputError`` where the demand has less than two whole days.
     """
     unit, every = folds_of(fleet, demand)
     shown = days_that_fit(fleet, demand, every) if days is None else days
     folds = last_days(fleet, every, shown)
     sums = {name: _Sums() for name in ORDER if name == EBBTIDE or name in trial.against}
-    tested = [_test(fleet, demand, fold, trial, sums) for fold in folds]
+    known = choices or partial(choices_of, fleet, demand, trial=trial)
+    tested = [_test(fleet, demand, fold, known(fold), trial, sums) for fold in folds]
     streams = [stream for one in tested for stream in one.streams.values()]
     return Backtested(
         fleet=fleet,
@@ -145,10 +149,11 @@ def _test(
     fleet: Fleet,
     demand: Demand,
     fold: Fold,
+    choices: Choices,
     trial: Trial,
     sums: dict[str, _Sums],
 ) -> Tested:
-    plans = plans_of(fleet, demand, fold, trial)
+    plans = plans_of(fleet, demand, fold, choices, trial)
     starts_s, window = window_starts(
         plans.schedule.windows, start_s=fold.start_s, end_s=fold.end_s, time_zone=fleet.time_zone
     )
@@ -192,7 +197,7 @@ def _play_all(
         stream = streams[workload.name]
 
         def tell(share: float, before: float = done, mine: float = stream.expected_requests) -> None:
-            trial.stage(f"replaying stretch {fold.number + 1}", int(1000 * (before + share * mine) / total), 1000)
+            trial.stage(f"replaying {fold.name}", int(1000 * (before + share * mine) / total), 1000)
 
         settings = {name: by_workload[workload.name] for name, by_workload in plans.settings.items()}
         played[workload.name] = play(
