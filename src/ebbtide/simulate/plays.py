@@ -25,7 +25,7 @@ from ebbtide.simulate.streams import Stream, pieces_of, split_days, stream_of
 from ebbtide.units import SECONDS_PER_HOUR
 
 TARGETS = tuple(round(0.1 * tenth, 1) for tenth in range(2, 10))  # shares of slots in use that are tried
-MOST_TUNING_REQUESTS = 15e6  # past days are tuned on, the youngest first, up to so many requests of a workload
+MOST_TUNING_REQUESTS = 6e6  # past days are tuned on, the youngest first, up to so many requests of a workload
 TRIED_TOGETHER = 3  # targets that share one making of the requests
 
 STEADY = "steady"
@@ -101,20 +101,24 @@ class TunedTarget:
 
 
 def tuned_target(
-    fleet: Fleet, workload: Workload, series: Series, static: int, *, seed: tuple[int, ...]
+    fleet: Fleet,
+    workload: Workload,
+    series: Series,
+    static: int,
+    *,
+    seed: tuple[int, ...],
+    progress: Callable[[float], None] = lambda share: None,
 ) -> TunedTarget:
     """The target of the fewest pod-hours with which the youngest past days hold as many windows as under ``static``.
 
     Less half a point (``TOLERANCE``); where no target does, of those that hold most. Whole days, windows of two hours,
-    all on the same requests.
+    all on the same requests. ``progress`` is told how much of all targets was tried; it may end before all are.
     """
-    whole = stream_of(workload, series, start_s=series.start_s, end_s=series.end_s)
-    start_s = max(split_days(whole, MOST_TUNING_REQUESTS), whole.start_s)
-    past = stream_of(workload, series, start_s=start_s, end_s=series.end_s)
+    past = tuning_stream(workload, series)
     starts_s, window = window_starts(grid_windows(), start_s=past.start_s, end_s=past.end_s, time_zone=fleet.time_zone)
     cells = Cells(starts_s=starts_s, window=window, end_s=float(past.end_s), windows=len(grid_windows()))
     steady = Capacity(starts_s=np.array([float(past.start_s)]), replicas=np.array([static], dtype=np.int64))
-    tried = _tried(fleet, workload, past, cells, steady, seed=seed)
+    tried = _tried(fleet, workload, past, cells, steady, seed=seed, progress=progress)
     wished = _share(tried.pop(STEADY).tally) - TOLERANCE
     held = {float(target): _share(one.tally) for target, one in tried.items()}
     enough = min(wished, max(held.values()))
@@ -125,8 +129,22 @@ def tuned_target(
     return TunedTarget(target=best, held_share=held[best], static_share=wished + TOLERANCE)
 
 
+def tuning_stream(workload: Workload, series: Series) -> Stream:
+    """The youngest past days, as many as have not too many requests, and at least one."""
+    whole = stream_of(workload, series, start_s=series.start_s, end_s=series.end_s)
+    start_s = max(split_days(whole, MOST_TUNING_REQUESTS), whole.start_s)
+    return stream_of(workload, series, start_s=start_s, end_s=series.end_s)
+
+
 def _tried(
-    fleet: Fleet, workload: Workload, past: Stream, cells: Cells, steady: Capacity, *, seed: tuple[int, ...]
+    fleet: Fleet,
+    workload: Workload,
+    past: Stream,
+    cells: Cells,
+    steady: Capacity,
+    *,
+    seed: tuple[int, ...],
+    progress: Callable[[float], None],
 ) -> dict[str, Played]:
     """``steady`` and targets on the same requests: the highest first, until one holds what ``steady`` does.
 
@@ -138,7 +156,11 @@ def _tried(
         settings: dict[str, Setting] = {} if found else {STEADY: steady}
         group = falling[first : first + TRIED_TOGETHER]
         settings |= {str(target): autoscaler_of(fleet, workload, target) for target in group}
-        found |= play(workload, past, settings, cells, seed=seed)
+
+        def tell(share: float, before: int = first, here: int = len(group)) -> None:
+            progress((before + share * here) / len(falling))
+
+        found |= play(workload, past, settings, cells, seed=seed, progress=tell)
         wished = _share(found[STEADY].tally) - TOLERANCE
         if any(_share(found[str(target)].tally) >= wished for target in group):
             break

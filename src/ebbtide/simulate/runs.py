@@ -192,7 +192,7 @@ def _patience(requests: Requests) -> Floats:
     return np.full(len(requests), np.inf) if requests.patience_s is None else requests.patience_s
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _follow(line, table, steps_s, replicas, at, until_s):  # type: ignore[no-untyped-def] # numba infers from the call
     """Run through the steps before ``until_s``; ``at[0]`` is the next one."""
     while at[0] < steps_s.size and steps_s[at[0]] < until_s:
@@ -202,7 +202,7 @@ def _follow(line, table, steps_s, replicas, at, until_s):  # type: ignore[no-unt
     return run_until(line, table, until_s)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _autoscaled(line, table, pods, rules, sync, until_s, at_s, counts, ready):  # type: ignore[no-untyped-def] # numba infers
     """Run to ``until_s``. ``sync`` is the next look and the last event; what every event leaves is written down."""
     made = 0

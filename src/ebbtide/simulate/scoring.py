@@ -168,7 +168,7 @@ def wait_percentile_s(waits: NDArray[np.int64], share: float) -> float:
     return math.inf if place == BINS - 1 else SHORTEST_S * RATIO ** (place - 0.5)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _count(done, places, targets, sums):  # type: ignore[no-untyped-def] # numba infers from the call
     arrival_s, service_s, wait_s, outcome = done
     scored, start_s, interval_s, starts_s = places

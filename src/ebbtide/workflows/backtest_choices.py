@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from whenever import Instant, OffsetDateTime, Time
@@ -20,18 +21,20 @@ from ebbtide.fleet.fleet import Fleet
 from ebbtide.fleet.horizon import WEEK, DatedException, DayPattern, Window, windows_of
 from ebbtide.fleet.planned import WindowDemand
 from ebbtide.fleet.schedule import Schedule
+from ebbtide.fleet.workload import Workload
 from ebbtide.forecast.margin import Tuning
 from ebbtide.forecast.measured import arrival_scv
 from ebbtide.forecast.seasonal import NO_MARGIN
 from ebbtide.simulate.autoscaler import Autoscaler
 from ebbtide.simulate.hand_schedule import hand_schedule
-from ebbtide.simulate.plays import autoscaler_of, tuned_target
+from ebbtide.simulate.plays import TunedTarget, autoscaler_of, tuned_target, tuning_stream
 from ebbtide.simulate.policies import hand_set, past_needs, static_replicas
 from ebbtide.simulate.streams import rates_through_gaps
 from ebbtide.workflows.backtest_span import Fold
 from ebbtide.workflows.backtest_trial import CRON, EBBTIDE, HINDSIGHT, REACTIVE, STATIC, Trial
 from ebbtide.workflows.demand import Demand
 from ebbtide.workflows.planning import Planned, tuned
+from ebbtide.workflows.side_by_side import Tell, side_by_side
 
 ALL_DAY = windows_of(DayPattern(days=WEEK, starts=(Time(0),)))
 
@@ -154,13 +157,37 @@ def _simple(
         )
     if REACTIVE not in trial.against:
         return {}
-    tunings = {}
-    for number, one in enumerate(fleet.workloads):
-        trial.stage(f"tuning the autoscaler, {fold.name}", number, len(fleet.workloads))
-        own, own_seed = past.series[one.name], (trial.seed, fold.number, number, 1)
-        tunings[one.name] = tuned_target(fleet, one, own, static[one.name], seed=own_seed)
+    tunings = _tunings(fleet, past, fold, trial, static)
     notes[REACTIVE] = "; ".join(f"{name} {tuning}" for name, tuning in tunings.items())
     return {one.name: autoscaler_of(fleet, one, tunings[one.name].target) for one in fleet.workloads}
+
+
+def _tunings(
+    fleet: Fleet, past: Demand, fold: Fold, trial: Trial, static: Mapping[str, int]
+) -> Mapping[str, TunedTarget]:
+    """Every workload's target, each for itself."""
+
+    def tell(share: float) -> None:
+        trial.stage(f"tuning the autoscaler, {fold.name}", int(1000 * share), 1000)
+
+    tell(0.0)
+    found = side_by_side(
+        [
+            partial(
+                _tuned_one, fleet, one, past.series[one.name], static[one.name], (trial.seed, fold.number, number, 1)
+            )
+            for number, one in enumerate(fleet.workloads)
+        ],
+        weights=[tuning_stream(one, past.series[one.name]).expected_requests for one in fleet.workloads],
+        tell=tell,
+    )
+    return {one.name: tuning for one, tuning in zip(fleet.workloads, found, strict=True)}
+
+
+def _tuned_one(
+    fleet: Fleet, workload: Workload, series: Series, static: int, seed: tuple[int, ...], tell: Tell
+) -> TunedTarget:
+    return tuned_target(fleet, workload, series, static, seed=seed, progress=tell)
 
 
 def _silent(name: str, done: int, total: int) -> None:

@@ -14,12 +14,13 @@ from ebbtide.fleet.demand import Floats
 from ebbtide.fleet.fleet import Fleet
 from ebbtide.fleet.horizon import hours_label
 from ebbtide.fleet.schedule import Schedule
-from ebbtide.simulate.plays import Played, play, replica_hours
+from ebbtide.simulate.plays import Played, replica_hours
 from ebbtide.simulate.realised import Realised, window_starts
 from ebbtide.simulate.scoring import Cells, Score, together
 from ebbtide.simulate.streams import Stream, stream_of
 from ebbtide.workflows.backtest_choices import Choices, choices_of
 from ebbtide.workflows.backtest_plans import Plans, plans_of, realised_of
+from ebbtide.workflows.backtest_queues import play_all
 from ebbtide.workflows.backtest_span import Fold, days_of, days_that_fit, folds_of, last_days
 from ebbtide.workflows.backtest_trial import EBBTIDE, HINDSIGHT, ORDER, Trial
 from ebbtide.workflows.demand import Demand, source_talk
@@ -162,7 +163,7 @@ def _test(
         one.name: stream_of(one, demand.series[one.name], start_s=fold.start_s, end_s=fold.end_s)
         for one in fleet.workloads
     }
-    played = _play_all(fleet, fold, plans, streams, cells, trial)
+    played = play_all(fleet, fold, plans, streams, cells, trial)
     given = {}
     for name, one in sums.items():
         mine = {workload: runs[name] for workload, runs in played.items()}
@@ -179,32 +180,6 @@ def _test(
         waits_s={name: {key: one.wait_s(shares[key]) for key, one in mine.items()} for name, mine in tallies.items()},
         missed={name: {key: ~one.held for key, one in mine.items()} for name, mine in tallies.items()},
     )
-
-
-def _play_all(
-    fleet: Fleet,
-    fold: Fold,
-    plans: Plans,
-    streams: Mapping[str, Stream],
-    cells: Cells,
-    trial: Trial,
-) -> dict[str, dict[str, Played]]:
-    """Every workload's runs under every policy; progress is counted in requests."""
-    total = max(sum(stream.expected_requests for stream in streams.values()), 1.0)
-    done = 0.0
-    played = {}
-    for number, workload in enumerate(fleet.workloads):
-        stream = streams[workload.name]
-
-        def tell(share: float, before: float = done, mine: float = stream.expected_requests) -> None:
-            trial.stage(f"replaying {fold.name}", int(1000 * (before + share * mine) / total), 1000)
-
-        settings = {name: by_workload[workload.name] for name, by_workload in plans.settings.items()}
-        played[workload.name] = play(
-            workload, stream, settings, cells, seed=(trial.seed, fold.number, number), progress=tell
-        )
-        done += stream.expected_requests
-    return played
 
 
 def _add(
