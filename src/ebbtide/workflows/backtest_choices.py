@@ -6,7 +6,7 @@ What belongs here: schedules, autoscalers' targets, and what is said of them. Wh
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -28,7 +28,7 @@ from ebbtide.forecast.seasonal import NO_MARGIN
 from ebbtide.simulate.autoscaler import Autoscaler
 from ebbtide.simulate.hand_schedule import hand_schedule
 from ebbtide.simulate.plays import TunedTarget, autoscaler_of, tuned_target, tuning_stream
-from ebbtide.simulate.policies import hand_set, past_needs, static_replicas
+from ebbtide.simulate.policies import PastNeeds, hand_set, past_needs, static_replicas
 from ebbtide.simulate.streams import rates_through_gaps
 from ebbtide.workflows.backtest_span import Fold
 from ebbtide.workflows.backtest_trial import CRON, EBBTIDE, HINDSIGHT, REACTIVE, STATIC, Trial
@@ -59,10 +59,21 @@ def choices_of(fleet: Fleet, demand: Demand, fold: Fold, trial: Trial) -> Choice
     if HINDSIGHT in trial.against:
         schedules[HINDSIGHT] = _schedule(fleet, _hindsight(fleet, demand, fold, tuning, planned), fold)
         notes[HINDSIGHT] = "planned on the tested days' own rates, without margin"
-    autoscalers: Mapping[str, Autoscaler] = {}
-    if {STATIC, CRON, REACTIVE} & set(trial.against):
-        autoscalers = _simple(fleet, past, fold, trial, schedules, notes)
-    return Choices(schedules=schedules, autoscalers=autoscalers, notes=notes)
+    found = Choices(schedules=schedules, autoscalers={}, notes=notes)
+    if not {STATIC, CRON, REACTIVE} & set(trial.against):
+        return found
+    pasts = [past_needs(one, past.series[one.name], time_zone=fleet.time_zone) for one in fleet.workloads]
+    static = {one.workload.name: static_replicas(one, fleet.confidence) for one in pasts}
+    _by_hand(fleet, pasts, static, fold, trial, schedules, notes)
+    return _with_autoscalers(found, fleet, past, fold, trial, static) if REACTIVE in trial.against else found
+
+
+def retuned(choices: Choices, fleet: Fleet, demand: Demand, fold: Fold, trial: Trial) -> Choices:
+    """The same choices for a trial of another seed: only the autoscalers' targets depend on it."""
+    past = part(demand, None, fold.start_s)
+    pasts = (past_needs(one, past.series[one.name], time_zone=fleet.time_zone) for one in fleet.workloads)
+    static = {one.workload.name: static_replicas(one, fleet.confidence) for one in pasts}
+    return _with_autoscalers(choices, fleet, past, fold, trial, static)
 
 
 def part(demand: Demand, start_s: int | None, end_s: int) -> Demand:
@@ -136,12 +147,16 @@ def _end(fleet: Fleet, fold: Fold) -> OffsetDateTime:
     return Instant.from_timestamp(fold.end_s).to_tz(fleet.time_zone).to_fixed_offset()
 
 
-def _simple(
-    fleet: Fleet, past: Demand, fold: Fold, trial: Trial, schedules: dict[str, Schedule], notes: dict[str, str]
-) -> Mapping[str, Autoscaler]:
-    """Schedules of static and cron, those that are asked for; the autoscalers of reactive, if it is."""
-    pasts = [past_needs(one, past.series[one.name], time_zone=fleet.time_zone) for one in fleet.workloads]
-    static = {one.workload.name: static_replicas(one, fleet.confidence) for one in pasts}
+def _by_hand(
+    fleet: Fleet,
+    pasts: Sequence[PastNeeds],
+    static: Mapping[str, int],
+    fold: Fold,
+    trial: Trial,
+    schedules: dict[str, Schedule],
+    notes: dict[str, str],
+) -> None:
+    """Adds the schedules of static and cron, those that are asked for."""
     until = _end(fleet, fold)
     if STATIC in trial.against:
         always = {name: (count,) for name, count in static.items()}
@@ -155,11 +170,18 @@ def _simple(
             f"day from {chosen.starts_h:02}:00 to {chosen.ends_h:02}:00, held {chosen.held_share:.1%} of past windows "
             f"(static {chosen.static_share:.1%})"
         )
-    if REACTIVE not in trial.against:
-        return {}
+
+
+def _with_autoscalers(
+    choices: Choices, fleet: Fleet, past: Demand, fold: Fold, trial: Trial, static: Mapping[str, int]
+) -> Choices:
     tunings = _tunings(fleet, past, fold, trial, static)
-    notes[REACTIVE] = "; ".join(f"{name} {tuning}" for name, tuning in tunings.items())
-    return {one.name: autoscaler_of(fleet, one, tunings[one.name].target) for one in fleet.workloads}
+    note = "; ".join(f"{name} {tuning}" for name, tuning in tunings.items())
+    return replace(
+        choices,
+        autoscalers={one.name: autoscaler_of(fleet, one, tunings[one.name].target) for one in fleet.workloads},
+        notes={**choices.notes, REACTIVE: note},
+    )
 
 
 def _tunings(
