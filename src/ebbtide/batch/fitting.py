@@ -31,20 +31,45 @@ class Score:
 class Placing:
     """Where and when each job of an instance runs. Arrays as the compiled scheduler gives them.
 
-    ``way_of[i]``: −1 where job i is not placed. ``end_s[i]`` is its planned end. Run r is of ``run_job[r]``, in
-    ``[run_start_s[r], run_end_s[r])``, on ``part_node[k]`` with ``part_pods[k]`` pods for k in
-    ``run_part[r]:run_part[r+1]``.
+    ``way_of[i]``: −1 where job i is not placed. ``end_s[i]`` is its planned end. Row r of ``runs``: job, start, end,
+    and the first of its rows in ``parts``, which reach to the next run's: node, pods on it.
     """
 
     instance: Instance
     way_of: Ints
     end_s: Ints
-    run_job: Ints
-    run_start_s: Ints
-    run_end_s: Ints
-    run_part: Ints
-    part_node: Ints
-    part_pods: Ints
+    runs: Ints
+    parts: Ints
+
+    @property
+    def run_job(self) -> Ints:
+        """The job of each run."""
+        return self.runs[:, 0]
+
+    @property
+    def run_start_s(self) -> Ints:
+        """The start of each run."""
+        return self.runs[:, 1]
+
+    @property
+    def run_end_s(self) -> Ints:
+        """The end of each run."""
+        return self.runs[:, 2]
+
+    @property
+    def run_part(self) -> Ints:
+        """The first part of each run, and behind the last run the number of parts."""
+        return np.append(self.runs[:, 3], len(self.parts))
+
+    @property
+    def part_node(self) -> Ints:
+        """The node of each part."""
+        return self.parts[:, 0]
+
+    @property
+    def part_pods(self) -> Ints:
+        """The pods of each part."""
+        return self.parts[:, 1]
 
     @property
     def in_time(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
@@ -71,48 +96,92 @@ class Placing:
 
 
 def place(
-    instance: Instance, order: Ints, *, release_s: Ints | None = None, latest_s: Ints | None = None, thrift: bool = True
+    instance: Instance,
+    order: Ints,
+    *,
+    release_s: Ints | None = None,
+    latest_s: Ints | None = None,
+    thrift: bool = True,
+    standing: Placing | None = None,
+    late: bool = True,
 ) -> Placing:
     """The jobs of ``order`` placed one after the other, each where it ends first; the others are left out.
 
     ``release_s`` and ``latest_s`` replace the instance's. ``thrift``: of the ways that are in time, the one of the
-    fewest GPU-seconds. Jobs that cannot be in time are placed after all others.
+    fewest GPU-seconds. Jobs that cannot be in time are placed after all others, or without ``late`` not at all. Jobs of
+    ``standing`` that are not in ``order`` stay exactly where they are, and what they come after has ended by then.
     """
-    from ebbtide.batch.kernels import schedule  # numba: imported only when used
+    from ebbtide.batch.kernels import NEVER, schedule  # numba: imported only when used
 
+    pinned = _pinned(instance, order, standing, int(NEVER))
+    latest = instance.latest_s if latest_s is None else latest_s
     stays = int(np.diff(instance.stay_first).max(initial=0))
-    found = schedule(
+    way_of, end_s, runs, parts = schedule(
         np.ascontiguousarray(order, dtype=np.int64),
         instance.release_s if release_s is None else release_s,
-        instance.latest_s if latest_s is None else latest_s,
-        instance.until_s,
+        latest,
+        pinned.last_end_s if late else np.minimum(latest, pinned.last_end_s),
         thrift,
-        instance.way_first,
-        instance.way_hollow,
-        instance.way_pods,
+        (
+            instance.way_first,
+            instance.way_hollow,
+            instance.way_pods,
+            instance.way_gpus,
+            instance.way_length_s,
+            instance.way_loss_s,
+        ),
         instance.way_gpus,
-        instance.way_length_s,
-        instance.way_loss_s,
         instance.after_first,
         instance.after,
         instance.node_gpus,
         instance.hollow_first,
-        instance.stay_first,
-        instance.stay_start_s,
-        instance.stay_end_s,
+        (instance.stay_first, instance.stay_start_s, instance.stay_end_s),
         2 * stays + 66,
+        pinned.way_of,
+        pinned.end_s,
+        pinned.runs,
+        pinned.parts,
     )
-    way_of, end_s, run_job, run_start_s, run_end_s, run_part, parts = found
-    return Placing(
-        instance=instance,
-        way_of=way_of,
-        end_s=end_s,
-        run_job=run_job,
-        run_start_s=run_start_s,
-        run_end_s=run_end_s,
-        run_part=run_part,
-        part_node=parts[:, 0],
-        part_pods=parts[:, 1],
+    return Placing(instance=instance, way_of=way_of, end_s=end_s, runs=runs, parts=parts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Pinned:
+    """What stands already: ways and ends of its jobs, its runs and parts, and how late each other job may then end."""
+
+    way_of: Ints
+    end_s: Ints
+    runs: Ints
+    parts: Ints
+    last_end_s: Ints
+
+
+def _pinned(instance: Instance, order: Ints, standing: Placing | None, never: int) -> _Pinned:
+    jobs = len(instance.jobs)
+    last_end = np.full(jobs, instance.until_s, dtype=np.int64)
+    if standing is None:
+        return _Pinned(
+            way_of=np.full(jobs, -1, dtype=np.int64),
+            end_s=np.full(jobs, never, dtype=np.int64),
+            runs=np.zeros((0, 4), dtype=np.int64),
+            parts=np.zeros((0, 2), dtype=np.int64),
+            last_end_s=last_end,
+        )
+    stays = standing.way_of >= 0
+    stays[order] = False
+    kept = stays[standing.run_job]
+    counts = np.diff(standing.run_part)
+    runs = standing.runs[kept].copy()
+    runs[:, 3] = np.concatenate([[0], np.cumsum(counts[kept])])[:-1]
+    later = np.repeat(np.arange(jobs), np.diff(instance.after_first))  # job later[k] comes after job after[k]
+    held = stays[later]
+    np.minimum.at(last_end, instance.after[held], standing.start_s[later[held]])
+    return _Pinned(
+        way_of=np.where(stays, standing.way_of, -1),
+        end_s=np.where(stays, standing.end_s, never),
+        runs=runs,
+        parts=standing.parts[np.repeat(kept, counts)],
+        last_end_s=last_end,
     )
 
 

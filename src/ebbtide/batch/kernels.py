@@ -176,47 +176,32 @@ def _choose(spare, first, last, pods, gpus, parts, begun):  # type: ignore[no-un
 
 @njit(cache=True)
 def schedule(  # type: ignore[no-untyped-def] # numba infers from the call
-    order,
-    release,
-    latest,
-    horizon,
-    thrift,
-    way_first,
-    way_hollow,
-    way_pods,
-    way_gpus,
-    way_length,
-    way_loss,
-    after_first,
-    after,
-    node_gpus,
-    hollow_first,
-    stay_first,
-    stay_start,
-    stay_end,
-    room,
-):
+    order, release, latest, last_end, thrift, ways, way_gpus, after_first, after, node_gpus, hollow_first, stays, room,
+    pinned_way, pinned_end, pinned_runs, pinned_parts
+):  # fmt: skip
     """Place the jobs of ``order``, predecessors before their successors; jobs that are not in it are left out.
 
     A job goes the way that ends first, at equal ends the earlier listed; with ``thrift``, of the ways that end by
     ``latest`` the one of the fewest GPU-seconds. What fits no way by ``latest`` is placed after all others, by
-    ``horizon``. Comes back with the way of every job (−1: none), its end, and the runs with their parts.
+    ``last_end``. Jobs with a ``pinned_way`` stand as the pinned runs say. Comes back with the way of every job (−1:
+    none), its end, and the runs with their parts.
     """
-    jobs = len(release)
-    times, free, size = profiles(node_gpus, stay_first, stay_start, stay_end, room)
-    stays = (stay_first, stay_start, stay_end)
-    ways = (way_first, way_hollow, way_pods, way_gpus, way_length, way_loss)
-    way_of = np.full(jobs, -1, np.int64)
-    ends = np.full(jobs, NEVER, np.int64)
-    runs, parts = np.zeros((16 + 2 * jobs, 4), np.int64), np.zeros((16 + 2 * jobs, 2), np.int64)
-    counts = np.zeros(2, np.int64)  # of runs, of parts
+    times, free, size = profiles(node_gpus, stays[0], stays[1], stays[2], room)
+    way_hollow, way_pods = ways[1], ways[2]
+    way_of, ends = pinned_way.copy(), pinned_end.copy()
+    jobs, pinned = len(release), len(pinned_runs)
+    runs = np.zeros((16 + 2 * jobs + pinned, 4), np.int64)
+    parts = np.zeros((16 + 2 * jobs + len(pinned_parts), 2), np.int64)
+    runs[:pinned], parts[: len(pinned_parts)] = pinned_runs, pinned_parts
+    counts = np.array([pinned, len(pinned_parts)])  # of runs, of parts
+    times, free = _take_pinned(times, free, size, pinned_runs, pinned_parts, way_of, way_gpus)
     spare = np.zeros(len(node_gpus), np.int64)
     spans, kept = np.zeros((MOST_RUNS, 2), np.int64), np.zeros((MOST_RUNS, 2), np.int64)
     for turn in range(2):
         for job in order:
             ready = _ready(release, after_first, after, ends, job)
-            before, thrifty = (latest[job], thrift) if turn == 0 else (horizon, False)
-            if way_of[job] >= 0 or ready >= before or (turn == 1 and latest[job] >= horizon):
+            before, thrifty = (min(latest[job], last_end[job]), thrift) if turn == 0 else (last_end[job], False)
+            if way_of[job] >= 0 or ready >= before or (turn == 1 and latest[job] >= last_end[job]):
                 continue
             way, end, count = _best_way(
                 times, free, size, node_gpus, hollow_first, stays, ways, job, ready, before, thrifty, spare, spans,
@@ -234,9 +219,20 @@ def schedule(  # type: ignore[no-untyped-def] # numba infers from the call
                     kept[k, 1], count > 1, spare, runs, parts, counts
                 )  # fmt: skip
             way_of[job], ends[job] = way, end
-    runs[counts[0], 3] = counts[1]
-    runs, parts = runs[: counts[0] + 1], parts[: counts[1]]
-    return way_of, ends, runs[:-1, 0].copy(), runs[:-1, 1].copy(), runs[:-1, 2].copy(), runs[:, 3].copy(), parts
+    return way_of, ends, runs[: counts[0]], parts[: counts[1]]
+
+
+@njit(cache=True)
+def _take_pinned(times, free, size, runs, parts, way_of, way_gpus):  # type: ignore[no-untyped-def] # numba infers
+    """Take the GPUs of runs that stand already; the profiles may have to be wider then."""
+    for run in range(len(runs)):
+        last = runs[run + 1, 3] if run + 1 < len(runs) else len(parts)
+        for part in range(runs[run, 3], last):
+            node = parts[part, 0]
+            if size[node] + 2 > times.shape[1]:
+                times, free = _wider(times), _wider(free)
+            take(times, free, size, node, runs[run, 1], runs[run, 2], parts[part, 1] * way_gpus[way_of[runs[run, 0]]])
+    return times, free
 
 
 @njit(cache=True)

@@ -121,11 +121,40 @@ class Bound:
         return 0.0 if self.bound_usd <= 0 else max(self.bound_usd - self.value_usd, 0.0) / self.bound_usd
 
 
+class ReliefKind(StrEnum):
+    """What would help."""
+
+    LATER_DEADLINE = "later_deadline"
+    MORE_NODES = "more_nodes"
+    MOVE = "move"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relief:
+    """One thing that, done alone, makes all deadlines hold.
+
+    A later deadline: ``deadlines_s`` by job. More nodes, or a move: ``nodes`` more of ``pool`` in
+    ``[from_s, until_s)``, for good in the first case. ``gpu_hours``: what it takes from others. ``proven``: whether less
+    is proven not to do.
+    """
+
+    kind: ReliefKind
+    deadlines_s: tuple[tuple[str, float], ...] = ()
+    pool: str = ""
+    nodes: int = 0
+    gpus: int = 0
+    from_s: float = 0.0
+    until_s: float = 0.0
+    gpu_hours: float = 0.0
+    proven: bool = False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchPlan:
     """The plan of all jobs, in the order in which they were given. Instants: seconds since the epoch.
 
-    ``until_s``: the horizon's end. ``rule``: the list rule that the search began from.
+    ``until_s``: the horizon's end. ``rule``: the list rule that the search began from. ``reliefs``: what, each alone,
+    would make the missed deadlines hold.
     """
 
     at_s: float
@@ -134,6 +163,7 @@ class BatchPlan:
     jobs: tuple[PlannedJob, ...]
     bound: Bound
     rule: str = ""
+    reliefs: tuple[Relief, ...] = ()
 
     @property
     def value_usd(self) -> float:

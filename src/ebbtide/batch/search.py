@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+import numpy as np
+
+from ebbtide.batch.bound import METHOD, value_bound
 from ebbtide.batch.fitting import Placing, best_of_rules
 from ebbtide.batch.hollows import Hollow
-from ebbtide.batch.instance import PLANNED_CONFIDENCE, instance_of
+from ebbtide.batch.instance import PLANNED_CONFIDENCE, Instance, instance_of
 from ebbtide.batch.job import Job
+from ebbtide.batch.neighbourhoods import Effort, improved
 from ebbtide.batch.outcomes import probabilities
 from ebbtide.batch.plan import BatchPlan, Bound, PlannedJob, places_of
 from ebbtide.batch.waits import reasons
+
+USUAL = Effort()
+
+
+def never() -> bool:
+    """The stop of a search that has all the time it wants."""
+    return False
 
 
 def plan_batch(
@@ -20,15 +31,25 @@ def plan_batch(
     at_s: float,
     confidence: float = PLANNED_CONFIDENCE,
     seed: int = 1,
+    effort: Effort = USUAL,
+    stop: Callable[[], bool] = never,
 ) -> BatchPlan:
-    """The best plan that was found; the same for the same arguments.
+    """The best plan that was found; the same for the same arguments, unless ``stop`` (asked between steps) ends it.
 
     ``confidence``: the share of a job's runs that its planned length covers. ``ValueError`` where jobs wait for each
     other in a circle, ``KeyError`` where one waits for a job that there is not.
     """
     instance = instance_of(jobs, hollows, at_s=at_s, confidence=confidence)
+    rule, placing = searched(instance, seed=seed, effort=effort, stop=stop)
+    return described(placing, rule=rule, seed=seed, bound=bound_of(placing))
+
+
+def searched(
+    instance: Instance, *, seed: int, effort: Effort = USUAL, stop: Callable[[], bool] = never
+) -> tuple[str, Placing]:
+    """The best list rule's name and the placing that the search made of its answer."""
     rule, placing = best_of_rules(instance)
-    return described(placing, rule=rule, seed=seed, bound=_all_in_time(placing))
+    return rule, improved(placing, seed=seed, effort=effort, stop=stop)
 
 
 def described(placing: Placing, *, rule: str, seed: int, bound: Bound) -> BatchPlan:
@@ -49,6 +70,12 @@ def described(placing: Placing, *, rule: str, seed: int, bound: Bound) -> BatchP
     )
 
 
-def _all_in_time(placing: Placing) -> Bound:
-    total = float(placing.instance.values_usd.sum())
-    return Bound(value_usd=placing.score.value_usd, bound_usd=round(total, 6), method="all jobs in time")
+def bound_of(placing: Placing) -> Bound:
+    """How far a placing is from what no plan exceeds."""
+    value = placing.score.value_usd
+    ways = np.diff(placing.instance.way_first) > 0
+    possible = round(float(placing.instance.values_usd[ways].sum()), 6)
+    if value >= possible:
+        return Bound(value_usd=value, bound_usd=possible, method="every job that fits is in time")
+    bound = max(round(value_bound(placing.instance), 6), value)
+    return Bound(value_usd=value, bound_usd=bound, method=METHOD)

@@ -44,6 +44,7 @@ def plan(
     confidence: Annotated[
         float, typer.Option(min=0.5, max=0.999, help="Share of a job's runs that its planned length covers.")
     ] = 0.9,
+    seconds: Annotated[float, typer.Option(min=0.0, help="How long to search for better plans at most.")] = 10.0,
     seed: Annotated[int, typer.Option(min=0, help="The same seed, the same plan.")] = 1,
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="DIR", help="Write plan.yaml there.")] = None,
     json: Json = False,
@@ -65,6 +66,7 @@ def plan(
             days=days,
             confidence=confidence,
             seed=seed,
+            seconds=seconds,
         )
     if json:
         from ebbtide.cli.json_jobs import planned_json

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ebbtide.adapters.documents.batch_plan import plan_plain
+from ebbtide.batch.plan import Relief
 from ebbtide.workflows.jobs import PlannedJobs
 
 
@@ -21,6 +22,22 @@ def planned_json(done: PlannedJobs) -> dict[str, object]:
         },
         "bound": {"bound_usd": plan.bound.bound_usd, "gap": plan.bound.gap, "method": plan.bound.method},
         "missed": [one.job.name for one in plan.missed],
+        "reliefs": [relief_json(one) for one in plan.reliefs],
         "warnings": list(done.talk),
         "written": [str(path) for path in done.written],
+    }
+
+
+def relief_json(one: Relief) -> dict[str, object]:
+    """What would make the missed deadlines hold."""
+    return {
+        "kind": one.kind.value,
+        "deadlines": [{"job": name, "deadline_s": at_s} for name, at_s in one.deadlines_s],
+        "pool": one.pool or None,
+        "nodes": one.nodes,
+        "gpus": one.gpus,
+        "from_s": one.from_s if one.nodes else None,
+        "until_s": one.until_s if one.nodes else None,
+        "gpu_hours": one.gpu_hours,
+        "proven": one.proven,
     }

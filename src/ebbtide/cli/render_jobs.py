@@ -6,15 +6,15 @@ from collections.abc import Iterator, Sequence
 
 from whenever import Instant
 
-from ebbtide.batch.plan import BatchPlan, Cause, PlannedJob
+from ebbtide.batch.plan import BatchPlan, Cause, PlannedJob, Relief, ReliefKind
 from ebbtide.cli.columns import WIDTH, Column, elided, filled, lines_of
 from ebbtide.fleet.horizon import Weekday
 from ebbtide.units import DAY_S, format_duration
 from ebbtide.workflows.jobs import PlannedJobs
 
 MOST_ROWS = 60  # more is not read line by line: the document and --json hold all
+MOST_LATER = 6
 _NAME_WIDTH = 20
-_TICKS = "▏▎▍▌▋▊▉"
 
 
 def planned_text(done: PlannedJobs, *, width: int = WIDTH) -> str:
@@ -27,6 +27,8 @@ def planned_text(done: PlannedJobs, *, width: int = WIDTH) -> str:
     lines += ["", *_timeline([one for one in shown if one.place is not None], zone, width)]
     whys = [line for one in shown for line in _why(one, zone, width)]
     lines += ["", *whys] if whys else []
+    helps = [line for one in plan.reliefs for line in filled(f"- {relief_text(one, zone)}", width)]
+    lines += ["", "Any one of these would make all deadlines hold:", *helps] if helps else []
     lines += ["", *_totals(plan, width)]
     return "\n".join(lines) + "\n"
 
@@ -175,6 +177,20 @@ def why_text(one: PlannedJob, zone: str) -> str:
             return f"never fits: {one.job.pods} pods of {one.job.gpus_per_pod} GPUs are wider than what research gets"
         case Cause.LOST_PREDECESSOR:
             return f"comes after {named}, which has no place"
+
+
+def relief_text(one: Relief, zone: str) -> str:
+    """What would help, in a phrase."""
+    less = "less is proven not to do" if one.proven else "with less nothing was found"
+    if one.kind is ReliefKind.LATER_DEADLINE:
+        moved = ", ".join(f"{name} {moment(at_s, zone, dated=True)}" for name, at_s in one.deadlines_s[:MOST_LATER])
+        rest = len(one.deadlines_s) - MOST_LATER
+        return f"later deadlines: {moved}{f' and {rest} more' if rest > 0 else ''}; {less}"
+    nodes = f"{one.nodes} more node{'' if one.nodes == 1 else 's'} of {one.pool} ({one.gpus} GPUs) in research"
+    if one.kind is ReliefKind.MORE_NODES:
+        return f"{nodes}, for good; {less}"
+    span = f"{moment(one.from_s, zone, dated=True)} to {moment(one.until_s, zone, dated=True)}"
+    return f"a move: {nodes} from {span} ({one.gpu_hours:,.0f} GPU-hours); {less}"
 
 
 def _totals(plan: BatchPlan, width: int) -> Iterator[str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from time import monotonic
 
 from whenever import Instant
 
@@ -13,9 +14,11 @@ from ebbtide.adapters.documents.jobs import read_jobs
 from ebbtide.adapters.documents.reading import document_bytes
 from ebbtide.adapters.slurm import is_slurm, waiting_jobs
 from ebbtide.batch.hollows import Hollow
-from ebbtide.batch.instance import PLANNED_CONFIDENCE
+from ebbtide.batch.instance import PLANNED_CONFIDENCE, instance_of
 from ebbtide.batch.job import Job
-from ebbtide.batch.search import plan_batch
+from ebbtide.batch.neighbourhoods import Effort
+from ebbtide.batch.relief import reliefs
+from ebbtide.batch.search import bound_of, described, searched
 from ebbtide.errors import InputError, Place
 from ebbtide.units import DAY_S
 from ebbtide.workflows.instants import parse_instant_s
@@ -23,6 +26,8 @@ from ebbtide.workflows.research_capacity import ResearchCapacity, research_capac
 
 DAYS_AHEAD = 7
 MOST_DAYS = 60
+SECONDS = 10.0
+REINSERTIONS_A_SECOND = 200  # fewer than a machine does: the answer is to depend on the seed, not on the machine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -52,10 +57,12 @@ def plan_jobs(
     days: int = DAYS_AHEAD,
     confidence: float = PLANNED_CONFIDENCE,
     seed: int = 1,
+    seconds: float = SECONDS,
 ) -> PlannedJobs:
     """Plan the jobs of a file (a BatchJobs document, or an export of Slurm's) and write ``plan.yaml``, if to a folder.
 
-    The plan looks ``days`` ahead, or to the last deadline. Raises ``InputError`` for wrong input; nothing is written.
+    The plan looks ``days`` ahead, or to the last deadline; the search takes ``seconds`` at most. Raises
+    ``InputError`` for wrong input; nothing is written.
     """
     capacity = research_capacity(schedule_file, fleet_file)
     at_s = instant_of(at, capacity.schedule.time_zone)
@@ -63,7 +70,12 @@ def plan_jobs(
     deadlines = [job.deadline_s for job in read.jobs if job.deadline_s is not None]
     until_s = min(max([at_s + days * DAY_S, *deadlines]), at_s + MOST_DAYS * DAY_S)
     hollows = capacity.hollows(from_s=at_s, until_s=until_s)
-    plan = plan_batch(read.jobs, hollows, at_s=at_s, confidence=confidence, seed=seed)
+    instance = instance_of(read.jobs, hollows, at_s=at_s, confidence=confidence)
+    ends_s = monotonic() + seconds
+    rule, placing = searched(instance, seed=seed, effort=effort_of(seconds), stop=lambda: monotonic() > ends_s)
+    plan = replace(
+        described(placing, rule=rule, seed=seed, bound=bound_of(placing)), reliefs=reliefs(placing, seed=seed)
+    )
     document = PlanDocument(
         name=read.name,
         schedule_name=capacity.schedule.name,
@@ -73,6 +85,12 @@ def plan_jobs(
     )
     written = _written(folder, document) if folder is not None else ()
     return PlannedJobs(document=document, hollows=hollows, talk=(*capacity.remarks, *read.remarks), written=written)
+
+
+def effort_of(seconds: float) -> Effort:
+    """The steps that a search of so many seconds has time for on a slow machine."""
+    steps = max(round(seconds * REINSERTIONS_A_SECOND), 1)
+    return Effort(reinsertions=steps, models=max(round(seconds), 1))
 
 
 def instant_of(at: str | None, time_zone: str) -> float:

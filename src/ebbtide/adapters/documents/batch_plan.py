@@ -13,14 +13,14 @@ from whenever import Instant
 from ebbtide.adapters.documents.emit import block
 from ebbtide.adapters.documents.files import MARK, Output
 from ebbtide.adapters.documents.model import API_VERSION
-from ebbtide.adapters.documents.plan_models import BatchPlanForm, PlaceSpec, PlannedJobSpec
+from ebbtide.adapters.documents.plan_models import BatchPlanForm, PlaceSpec, PlannedJobSpec, ReliefSpec
 from ebbtide.adapters.documents.problems import Problem, document_errors, raise_errors
 from ebbtide.adapters.documents.quantities import duration_text
 from ebbtide.adapters.documents.reading import read_document
 from ebbtide.batch.durations import Duration
 from ebbtide.batch.hollows import Tenure
 from ebbtide.batch.job import Job, Width
-from ebbtide.batch.plan import BatchPlan, Bound, Cause, Place, PlannedJob, Reason, Run
+from ebbtide.batch.plan import BatchPlan, Bound, Cause, Place, PlannedJob, Reason, Relief, ReliefKind, Run
 
 _OPEN = frozenset({"spec"})
 
@@ -62,6 +62,7 @@ def plan_plain(document: PlanDocument) -> dict[str, Any]:
                 "method": plan.bound.method,
             },
             "jobs": [_job_plain(one, zone) for one in plan.jobs],
+            **({"reliefs": [_relief_plain(one, zone) for one in plan.reliefs]} if plan.reliefs else {}),
         },
     }
 
@@ -81,6 +82,7 @@ def read_plan(path: Path | str, *, content: bytes | None = None) -> PlanDocument
         jobs=tuple(_planned(one) for one in spec.jobs),
         bound=bound,
         rule=spec.rule,
+        reliefs=tuple(_relief(one) for one in spec.reliefs),
     )
     return PlanDocument(
         name=read.form.metadata.name,
@@ -174,6 +176,32 @@ def _place(spec: PlaceSpec, gpus_per_pod: int) -> Place:
         gpus_per_pod=gpus_per_pod,
         nodes=tuple((node, spec.nodes.count(node)) for node in sorted(set(spec.nodes))),
         runs=tuple(Run(start_s=run.start.timestamp(), end_s=run.finish.timestamp()) for run in spec.runs),
+    )
+
+
+def _relief_plain(one: Relief, zone: str) -> dict[str, Any]:
+    found: dict[str, Any] = {"kind": one.kind.value}
+    if one.deadlines_s:
+        found["deadlines"] = [{"job": name, "deadline": instant_text(at_s, zone)} for name, at_s in one.deadlines_s]
+    if one.nodes:
+        found |= {"pool": one.pool, "nodes": one.nodes, "gpus": one.gpus}
+        found |= {"from": instant_text(one.from_s, zone), "until": instant_text(one.until_s, zone)}
+    return found | {"proven": one.proven}
+
+
+def _relief(spec: ReliefSpec) -> Relief:
+    from_s = 0.0 if spec.from_ is None else float(spec.from_.timestamp())
+    until_s = 0.0 if spec.until is None else float(spec.until.timestamp())
+    return Relief(
+        kind=ReliefKind(spec.kind),
+        deadlines_s=tuple((one.job, float(one.deadline.timestamp())) for one in spec.deadlines),
+        pool=spec.pool or "",
+        nodes=spec.nodes,
+        gpus=spec.gpus,
+        from_s=from_s,
+        until_s=until_s,
+        gpu_hours=spec.gpus * (until_s - from_s) / 3600.0,
+        proven=spec.proven,
     )
 
 

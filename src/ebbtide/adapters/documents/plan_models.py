@@ -101,6 +101,26 @@ class PlannedJobSpec(DocumentModel):
     pools: list[Label] = described("Pools that it may run in.", default=[], completed="any", max_length=64)
 
 
+class LaterSpec(DocumentModel):
+    """A deadline that would hold."""
+
+    job: Label = described("The job.")
+    deadline: Instant = described("The earliest deadline that holds.", unit="instant")
+
+
+class ReliefSpec(DocumentModel):
+    """What, alone, would make the missed deadlines hold: later deadlines, or more nodes for good or for a while."""
+
+    kind: Literal["later_deadline", "more_nodes", "move"] = described("What it is.")
+    deadlines: list[LaterSpec] = described("Later deadlines.", default=[], completed="none", max_length=MAX_JOBS)
+    pool: Label | None = described("The pool of the nodes.", default=None, completed="none")
+    nodes: int = described("How many more.", default=0, unit="nodes", ge=0, le=1_000_000)
+    gpus: int = described("Their GPUs.", default=0, unit="GPUs", ge=0, le=1_000_000_000)
+    from_: Instant | None = described("Since when.", default=None, unit="instant", completed="none", alias="from")
+    until: Instant | None = described("Until when.", default=None, unit="instant", completed="none")
+    proven: bool = described("Whether less is proven not to do; else the search found nothing with less.")
+
+
 class BatchPlanSpec(DocumentModel):
     """The plan."""
 
@@ -112,6 +132,9 @@ class BatchPlanSpec(DocumentModel):
     rule: str = described("The list rule that the search began from.", default="", completed="none")
     bound: PlanBoundSpec = described("How good it is.")
     jobs: list[PlannedJobSpec] = described("The jobs.", max_length=MAX_JOBS, merge_by="name")
+    reliefs: list[ReliefSpec] = described(
+        "What, each alone, would make the missed deadlines hold.", default=[], completed="none", max_length=16
+    )
 
 
 class BatchPlanForm(Document):
