@@ -88,3 +88,38 @@ def test_an_export_of_slurm(plan, tmp_path: Path) -> None:
     told = plan(export)
     assert told.code == 0
     assert "1 of 1 deadlines hold" in told.out
+
+
+@pytest.fixture
+def when(ebbtide, schedule: Path):
+    def call(*more: object):
+        return ebbtide("jobs", "when", "--schedule", schedule, "--fleet", EXAMPLE / "fleet.yaml", "--at", AT, *more)
+
+    return call
+
+
+def test_when_beside_the_plan_that_stands(plan, when, tmp_path: Path) -> None:
+    assert plan(EXAMPLE / "jobs.yaml", "-o", tmp_path).code == 0
+    told = when("--gpus", 2, "--hours", 2, "--deadline", "tomorrow-06:00", "--plan", tmp_path / "plan.yaml")
+    assert told.code == 0
+    assert "starts 09-12 03:00 (in 7h) on a100, reserved nodes" in told.out
+    late = when("--gpus", 4, "--hours", 3, "--deadline", "tomorrow-06:00", "--plan", tmp_path / "plan.yaml", "--json")
+    answer = json.loads(late.out)
+    assert (late.code, answer["in_time"], answer["slack_s"]) == (3, False, -3240)
+    assert {one["kind"] for one in answer["reliefs"]} == {"later_deadline", "more_nodes", "move"}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ("--gpus", 3, "--gpus-per-pod", 2, "--hours", 1),
+        ("--gpus", 1, "--hours", 1, "--pool", "b200"),
+        ("--gpus", 1, "--hours", 1, "--deadline", "2026-09-01T00:00"),
+        ("--gpus", 1, "--hours", 1, "--checkpoint", "soon"),
+        ("--gpus", 1, "--hours", 2, "--p90-hours", 1),
+    ],
+)
+def test_a_wish_that_is_none(when, wrong: tuple[object, ...]) -> None:
+    told = when(*wrong)
+    assert (told.code, told.out) == (2, "")
+    assert wrong[-2] in told.err or "--gpus" in told.err

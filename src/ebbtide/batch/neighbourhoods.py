@@ -20,8 +20,10 @@ from ebbtide.batch.fitting import Placing, Score, place
 from ebbtide.batch.instance import Ints
 from ebbtide.batch.rules import earliest_deadline, order_of, value_density
 
-MOST_FREED = 40  # jobs that are taken out for a reinsertion
+MOST_FREED = 30  # jobs that are taken out for a reinsertion
 MOST_MODELLED = 60  # jobs of a model: more, and CP-SAT finds little in its time
+FEW = 60  # jobs of which any order is worth a try
+NOISE, NOISE_OF_FEW = (0.7,), (0.3, 1.0, 3.0)  # standard deviations of the logarithm of value for a GPU-second
 EXACT_EVERY = 120  # reinsertions for each model: about as long as one takes
 EXACT_EFFORT = 0.1  # of CP-SAT's deterministic time: half a second
 
@@ -77,6 +79,7 @@ class _Search:
         self._worth = self._instance.values_usd + 1e-6 * max(float(self._instance.values_usd.max(initial=0.0)), 1e-6)
         self._possible = np.diff(self._instance.way_first) > 0
         self._seed = seed
+        self._noise = NOISE_OF_FEW if jobs <= FEW else NOISE
         # Late jobs are in nobody's way: they are taken out, and put back behind all others at the end.
         late = np.flatnonzero(self._movable & ~placing.in_time)
         begun = place(self._instance, late, standing=placing, late=False)
@@ -90,7 +93,7 @@ class _Search:
         """A missed job first, then what was taken out around it, dear before cheap but for chance."""
         focus, around, others = self._around(int(self._rng.integers(4, MOST_FREED)))
         rest = np.concatenate([around, others])
-        noise = self._rng.normal(0.0, 0.5, len(rest))
+        noise = self._rng.normal(0.0, self._rng.choice(self._noise), len(rest))
         rest = rest[np.argsort(-self._density[rest] * np.exp(noise), kind="stable")]
         self._try(np.concatenate([[focus], rest]).astype(np.int64))
 

@@ -133,9 +133,9 @@ class ReliefKind(StrEnum):
 class Relief:
     """One thing that, done alone, makes all deadlines hold.
 
-    A later deadline: ``deadlines_s`` by job. More nodes, or a move: ``nodes`` more of ``pool`` in
-    ``[from_s, until_s)``, for good in the first case. ``gpu_hours``: what it takes from others. ``proven``: whether less
-    is proven not to do.
+    A later deadline: ``deadlines_s`` by job. More nodes, or a move: ``nodes`` more of ``pool`` between ``from_s`` and
+    ``until_s``, for good in the first case. ``gpu_hours``: what it takes from others. ``proven``: whether less is
+    proven not to do.
     """
 
     kind: ReliefKind

@@ -81,3 +81,56 @@ def plan(
         if done.written:
             say("wrote " + ", ".join(one_line(str(path)) for path in done.written))
     return Exit.INFEASIBLE if done.document.plan.missed else Exit.DONE
+
+
+@jobs.command()
+def when(
+    gpus: Annotated[int, typer.Option(min=1, help="GPUs of the whole job.")],
+    hours: Annotated[float, typer.Option(min=0.001, help="Half of its runs end within so many hours.")],
+    schedule: ScheduleOption = Path("schedule.yaml"),
+    plan: Annotated[
+        Path | None, typer.Option("--plan", metavar="PLAN", help="The plan.yaml that stands; else nothing is planned.")
+    ] = None,
+    fleet: FleetOption = None,
+    deadline: Annotated[
+        str | None, typer.Option(metavar="WHEN", help="To be done by: tomorrow-08:00, 12h, 2026-09-29T08:00.")
+    ] = None,
+    p90_hours: Annotated[float | None, typer.Option(help="Nine of ten runs end within; 1.3 times --hours.")] = None,
+    gpus_per_pod: Annotated[int | None, typer.Option(min=1, help="GPUs of a pod; at most a node's.")] = None,
+    checkpoint: Annotated[
+        str | None, typer.Option(metavar="DURATION", help="It may be interrupted and checkpoints so often: 30m.")
+    ] = None,
+    pool: Annotated[str | None, typer.Option(help="The pool; any.")] = None,
+    at: AtOption = None,
+    json: Json = False,
+) -> int:
+    """When a job could start and be done, how sure that is, what blocks it, and the cheapest change that would help.
+
+    Exit code 3: not by its deadline.
+    """
+    ensure_kernel_cache()
+    from ebbtide.workflows.jobs import Wish, checkpoint_s
+    from ebbtide.workflows.jobs import when as workflow
+
+    wish = Wish(
+        gpus=gpus,
+        hours=hours,
+        p90_hours=p90_hours,
+        gpus_per_pod=gpus_per_pod,
+        deadline=deadline,
+        checkpoint_interval_s=checkpoint_s(checkpoint),
+        pool=pool,
+    )
+    with Talk(quiet=json):
+        found = workflow(wish, schedule, plan_file=plan, fleet_file=fleet, at=at)
+    if json:
+        from ebbtide.cli.json_jobs import offered_json
+
+        put_json(offered_json(found))
+    else:
+        from ebbtide.cli.render_offer import offered_text
+
+        for line in found.talk:
+            say(line)
+        put(offered_text(found, width=terminal_width()))
+    return Exit.DONE if found.offer.planned.in_time else Exit.INFEASIBLE

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ebbtide.adapters.documents.batch_plan import plan_plain
-from ebbtide.batch.plan import Relief
-from ebbtide.workflows.jobs import PlannedJobs
+from ebbtide.batch.plan import PlannedJob, Relief
+from ebbtide.workflows.jobs import Offered, PlannedJobs
 
 
 def planned_json(done: PlannedJobs) -> dict[str, object]:
@@ -40,4 +40,33 @@ def relief_json(one: Relief) -> dict[str, object]:
         "until_s": one.until_s if one.nodes else None,
         "gpu_hours": one.gpu_hours,
         "proven": one.proven,
+    }
+
+
+def offered_json(found: Offered) -> dict[str, object]:
+    """The job's ``start_s, finish_s``, …; what blocks it; ``changes`` and ``reliefs``, the cheapest first."""
+    return {
+        **_offered(found.offer.planned),
+        "changes": [
+            {"preemptible": one.preemptible, "moved": list(one.moved), **_offered(one.planned)}
+            for one in found.offer.changes
+        ],
+        "reliefs": [relief_json(one) for one in found.offer.reliefs],
+        "lost": list(found.offer.lost),
+        "warnings": list(found.talk),
+    }
+
+
+def _offered(planned: PlannedJob) -> dict[str, object]:
+    place = planned.place
+    return {
+        "start_s": None if place is None else place.start_s,
+        "finish_s": None if place is None else place.finish_s,
+        "pool": None if place is None else place.pool,
+        "tenure": None if place is None else place.tenure.value,
+        "in_time": planned.in_time,
+        "slack_s": planned.slack_s,
+        "probability": planned.probability,
+        "cause": planned.reason.cause.value,
+        "waits_for": list(planned.reason.jobs),
     }
