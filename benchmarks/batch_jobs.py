@@ -75,7 +75,7 @@ def drawn_jobs(count: int, *, seed: int) -> list[Job]:
 
 
 def week_of_capacity(jobs: list[Job], *, load: float) -> list[Hollow]:
-    """Hollows in which the jobs' planned GPU-hours are so large a part: two fifths reserved, the rest a nightly tide."""
+    """Hollows of which the jobs take so large a part by plan: two fifths reserved, the rest a nightly tide."""
     work_gpu_h = sum(job.gpus * job.duration.quantile_s(0.9) for job in jobs) / H
     nodes = work_gpu_h / load / (WEEK_S / H) / GPUS_PER_NODE
     reserved = max(round(0.4 * nodes), 1)
