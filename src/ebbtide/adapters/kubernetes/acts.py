@@ -15,6 +15,7 @@ from ebbtide.adapters.kubernetes.problems import ApiError, Asked, Kind
 from ebbtide.adapters.kubernetes.quota import Quota, write_quota
 from ebbtide.adapters.kubernetes.replica_acts import lower_cost, set_bounds, set_replicas
 from ebbtide.adapters.kubernetes.replica_sight import Production
+from ebbtide.adapters.kubernetes.rereading import rereading
 from ebbtide.adapters.kubernetes.research_acts import activate, park
 from ebbtide.adapters.kubernetes.research_sight import Research
 from ebbtide.adapters.nodepools.protocol import NodePool
@@ -22,6 +23,10 @@ from ebbtide.control import actions as act
 from ebbtide.control.state import Bounds, Side
 
 _RESEARCH = (act.SetQuota, act.Park, act.Activate)
+# Each reads its object itself and is right whatever it finds; the others stand on what was seen (§6.8).
+_REREAD = frozenset(
+    {act.Cordon, act.Uncordon, act.Quarantine, act.Admit, act.RemoveNodes, act.GrowPool, act.Park, act.Activate}
+)
 
 
 def side_of_action(action: act.Action) -> Side:
@@ -73,7 +78,11 @@ class Acts:
 
     def do(self, action: act.Action) -> None:
         """Do it; ``ApiError`` where it was not done."""
-        self._ways[type(action)](action)
+        way = self._ways[type(action)]
+        if type(action) in _REREAD:
+            rereading(lambda: way(action))
+        else:
+            way(action)
 
     def _of(self, action: Any) -> Cluster:
         return self._clusters[action.side]
@@ -135,8 +144,7 @@ class Acts:
         if autoscaler is None:
             raise self._missing(Side.PRODUCTION, f"autoscaler of {workload}")
         if autoscaler.bounds != bounds:
-            version = set_bounds(self._clusters[Side.PRODUCTION], autoscaler, bounds)
-            written = replace(autoscaler, bounds=bounds, resource_version=version)
+            written = set_bounds(self._clusters[Side.PRODUCTION], autoscaler, bounds)
             self._production.autoscalers[workload] = written
 
     def _lower_cost(self, action: act.LowerDeletionCost) -> None:

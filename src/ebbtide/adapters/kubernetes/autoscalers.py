@@ -49,6 +49,14 @@ def read_autoscalers(cluster: Cluster, kinds: Kinds, workloads: Iterable[Workloa
     return found
 
 
+def read_again(cluster: Cluster, one: Autoscaler) -> Autoscaler:
+    """The same one as it reads now."""
+    root = one.path.rpartition("/")[0]
+    if one.least_field == "minReplicas":
+        return _of_hpa(root, cluster.get(one.path, Hpa))
+    return _of_scaled_object(root, cluster.get(one.path, ScaledObject))
+
+
 def _key(ref: TargetRef) -> tuple[str, str, str]:
     """Group, kind and name; a ScaledObject that names neither means a Deployment."""
     return (ref.api_version or "apps/v1").partition("/")[0], ref.kind or "Deployment", ref.name
