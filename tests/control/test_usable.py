@@ -37,6 +37,17 @@ def test_each_condition_keeps_a_node_from_counting(scene, change, side, fault):
     assert count(scene, state, at_s, side) == 4
 
 
+@pytest.mark.parametrize("fault", NOT_USABLE.values(), ids=NOT_USABLE)
+def test_a_node_that_changed_is_sorted_anew(scene, change, fault):
+    at_s = scene.at("03:00")
+    nodes = scene.nodes("x", 5)
+    first = scene.state(at_s, production=nodes, ephemeral=24)
+    later = scene.state(at_s, production=(nodes[0], change(nodes[1], **fault), *nodes[2:]), ephemeral=24)
+    fewer = scene.state(at_s, production=nodes[1:], ephemeral=24)
+    seen = [count(scene, state, at_s, Side.PRODUCTION) for state in (first, later, fewer, first)]
+    assert seen == [5, 4, 4, 5]
+
+
 @pytest.mark.parametrize("side", list(Side))
 def test_a_node_counts_30_seconds_after_it_became_whole(scene, change, side):
     at_s = scene.at("03:00")

@@ -63,7 +63,7 @@ class Ledger:
 def ledger(state: State, pool: Pool, at_s: float, limits: Limits) -> Ledger:
     """Count one pool."""
     seen = {side: state.sight(side).pool(pool.name) for side in Side}
-    surveys = {side: survey(seen[side], pool) for side in Side}
+    surveys = {side: survey(seen[side], pool, side) for side in Side}
     moves = tuple(move for move in state.memory.moves if move.pool == pool.name)
     quarantined = frozenset(state.memory.quarantined)
     taken = {name for move in moves for name in (move.node, move.arrived) if name} | quarantined

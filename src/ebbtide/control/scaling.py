@@ -21,6 +21,10 @@ def scale(draft: Draft, book: Ledger) -> None:
         draft.withhold(f"replicas on {book.pool.name}", dark(draft, Side.PRODUCTION))
         return
     leaving = leaving_nodes(draft, book)
+    if not draft.wants.released and all(
+        _rests(draft, workload, leaving) for workload, _ in draft.plan.workloads[book.pool.name]
+    ):
+        return  # at most looks
     ours: list[tuple[Workload, Replicas, ReplicaWant]] = []
     free_gpus = book.usable[Side.PRODUCTION] * book.pool.gpus_per_node
     for workload, _ in draft.plan.workloads[book.pool.name]:
@@ -53,10 +57,18 @@ def scale(draft: Draft, book: Ledger) -> None:
             _set_bounds(draft, workload, seen, granted[workload.name], spare_gpus)
 
 
+def _rests(draft: Draft, workload: Workload, leaving: frozenset[str]) -> bool:
+    """Whether a workload has what is wanted, and is ours to set: it would be granted just that."""
+    seen, want = draft.state.production.replicas.get(workload.name), draft.wants.replicas[workload.name]
+    if seen is None or seen.wanted != want.replicas or _hands_off(seen):
+        return False
+    return _settled(draft, workload, seen, want, want.replicas, leaving)
+
+
 def _settled(
     draft: Draft, workload: Workload, seen: Replicas, want: ReplicaWant, granted: int, leaving: frozenset[str]
 ) -> bool:
-    """Whether a workload is all it is to be, and nothing about it is to be remembered: most are, at most looks."""
+    """Whether a workload is all it is to be, and nothing about it is to be remembered."""
     if seen.wanted != granted or granted < want.replicas or seen.autoscaler is not None or seen.lowered_cost:
         return False
     kept = draft.written.get(replicas_key(workload))

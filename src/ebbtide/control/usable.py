@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ebbtide.control.state import Node, PoolSeen, Tenure
+from ebbtide.control.state import Node, PoolSeen, Side, Tenure
 from ebbtide.fleet.pool import Pool
 
 
@@ -62,46 +62,51 @@ class Survey:
         return None
 
 
-def survey(seen: PoolSeen, pool: Pool) -> Survey:
-    """The nodes by what can be done with them; the last surveys are kept, by the identity of what was seen."""
-    key = (id(seen), pool.name)
-    kept = _kept.get(key)
-    if kept is not None and kept[0] is seen and kept[1] is pool:
-        return kept[2]
-    found = _surveyed(seen, pool)
-    if len(_kept) >= 256:  # several pools on two sides, a few sights of each
-        _kept.clear()
-    _kept[key] = (seen, pool, found)
-    return found
+def survey(seen: PoolSeen, pool: Pool, side: Side) -> Survey:
+    """The nodes of a pool on one side by what can be done with them.
+
+    The last survey is kept, and of a new sight only nodes that are other objects than before are looked at: most are
+    the same at most looks. What comes back depends on ``seen`` and ``pool`` alone.
+    """
+    kept = _kept.get((side, pool.name))
+    if kept is None or kept.pool is not pool:
+        kept = _Kept(seen=PoolSeen(), pool=pool, shelf_of={}, found=_sorted(PoolSeen(), pool, {})[0])
+    if kept.seen is not seen:
+        found, shelf_of = _sorted(seen, pool, kept.shelf_of)
+        kept = _kept[side, pool.name] = _Kept(seen=seen, pool=pool, shelf_of=shelf_of, found=found)
+    return kept.found
 
 
-_kept: dict[tuple[int, str], tuple[PoolSeen, Pool, Survey]] = {}
+_Shelved = tuple[Node, int]
 
 
-def _surveyed(seen: PoolSeen, pool: Pool) -> Survey:
-    whole: dict[str, Node] = {}
-    faulty: dict[str, Node] = {}
-    cordoned: dict[str, Node] = {}
-    joining: dict[str, Node] = {}
-    reserved: dict[str, Node] = {}
-    opted_out: dict[str, Node] = {}
-    strangers: dict[str, Node] = {}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Kept:
+    seen: PoolSeen
+    pool: Pool
+    shelf_of: dict[str, _Shelved]
+    found: Survey
+
+
+_kept: dict[tuple[Side, str], _Kept] = {}
+
+
+def _sorted(seen: PoolSeen, pool: Pool, known: dict[str, _Shelved]) -> tuple[Survey, dict[str, _Shelved]]:
+    """The survey, and on which shelf each node came: ``known`` says it of those that did not change."""
+    shelves: tuple[dict[str, Node], ...] = ({}, {}, {}, {}, {}, {}, {})
+    shelf_of: dict[str, _Shelved] = {}
+    latest_s = float("-inf")
     for node in seen.nodes:
-        if node.tenure is None:
-            strangers[node.name] = node
-        elif not node.managed:
-            opted_out[node.name] = node
-        elif node.tenure is Tenure.RESERVED:
-            reserved[node.name] = node
-        elif node.joining:
-            joining[node.name] = node
-        elif fault_of(node, pool):
-            faulty[node.name] = node
-        elif node.cordoned:
-            cordoned[node.name] = node
-        else:
-            whole[node.name] = node
-    return Survey(
+        name = node.name
+        shelved = known.get(name)
+        if shelved is None or shelved[0] is not node:
+            shelved = (node, _shelf(node, pool))
+        shelf_of[name] = shelved
+        shelves[shelved[1]][name] = node
+        if shelved[1] == 0 and node.since_s > latest_s:
+            latest_s = node.since_s
+    whole, faulty, cordoned, joining, reserved, opted_out, strangers = shelves
+    found = Survey(
         whole=whole,
         faulty=faulty,
         cordoned=cordoned,
@@ -109,5 +114,21 @@ def _surveyed(seen: PoolSeen, pool: Pool) -> Survey:
         reserved=reserved,
         opted_out=opted_out,
         strangers=strangers,
-        latest_s=max((node.since_s for node in whole.values()), default=float("-inf")),
+        latest_s=latest_s,
     )
+    return found, shelf_of
+
+
+def _shelf(node: Node, pool: Pool) -> int:
+    """The number of its kind, in the order of ``Survey``'s fields."""
+    if node.tenure is None:
+        return 6
+    if not node.managed:
+        return 5
+    if node.tenure is Tenure.RESERVED:
+        return 4
+    if node.joining:
+        return 3
+    if fault_of(node, pool):
+        return 1
+    return 2 if node.cordoned else 0
