@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+
 import pytest
 
 from kubelab.fixtures import (
@@ -23,6 +25,15 @@ __all__ = [
     "pytest_runtest_makereport",
     "research",
 ]
+
+
+@pytest.fixture
+def free_port() -> int:
+    """A port of the loopback that nobody listens on just now."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
 
 RERUNS = 2  # eight servers on two shared cores: what a loaded machine did once it doesn't do three times
 

@@ -18,6 +18,7 @@ from ebbtide.cli.kernel_cache import ensure_kernel_cache
 from ebbtide.cli.measure import measure, simulate_server
 from ebbtide.cli.options import errors_by_option
 from ebbtide.cli.progress import Talk
+from ebbtide.cli.run import run as run_controller
 from ebbtide.errors import one_line
 
 app = typer.Typer(
@@ -32,6 +33,7 @@ app = typer.Typer(
 )
 
 app.add_typer(jobs)
+app.command(name="run")(run_controller)
 
 FleetFile = Annotated[Path, typer.Argument(metavar="FLEET", help="The Fleet document (YAML).")]
 ScheduleFile = Annotated[Path, typer.Argument(metavar="SCHEDULE", help="A schedule that `allocate` wrote.")]

@@ -55,6 +55,7 @@ class KubernetesWorld:
         self._acts = Acts(clusters, bindings, node_pools)
         self._sights = {side: Sight(seen_at_s=float("-inf")) for side in Side}
         self._memory: Memory | None = None
+        self._last: State | None = None
         self._barred: dict[Side, ApiError] = {}
         self._problems: list[WorldError] = []
 
@@ -71,7 +72,7 @@ class KubernetesWorld:
         if self._memory is None:
             raise TemporaryError("the controller's memory cannot be read", kind="no_memory", hint="see the log")
         wishes = self._wishes(at_s)
-        return State(
+        self._last = State(
             production=self._sights[Side.PRODUCTION],
             research=self._sights[Side.RESEARCH],
             memory=self._memory,
@@ -81,6 +82,13 @@ class KubernetesWorld:
             overrides=wishes.overrides,
             paused=wishes.paused,
         )
+        return self._last
+
+    @property
+    def last(self) -> State:
+        """What was observed last; ``observe`` comes first."""
+        assert self._last is not None
+        return self._last
 
     def _read_home(self) -> None:
         try:
