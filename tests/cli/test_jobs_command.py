@@ -123,3 +123,25 @@ def test_a_wish_that_is_none(when, wrong: tuple[object, ...]) -> None:
     told = when(*wrong)
     assert (told.code, told.out) == (2, "")
     assert wrong[-2] in told.err or "--gpus" in told.err
+
+
+def test_a_plan_that_stands_is_kept(plan, tmp_path: Path) -> None:
+    assert plan(EXAMPLE / "jobs.yaml", "-o", tmp_path).code == 0
+    five = tmp_path / "five.yaml"
+    # Planned anew it would come first: its deadline is the nearest.
+    hurry = "  - {name: hurry, gpusPerPod: 4, duration: {expected: 1h}, deadline: 9h}\n"
+    five.write_text((EXAMPLE / "jobs.yaml").read_text() + hurry)
+    told = plan(five, "--keep", tmp_path / "plan.yaml", "--json")
+    starts = {one["name"]: one["start"][11:16] for one in json.loads(told.out)["plan"]["spec"]["jobs"]}
+    assert list(starts.values()) == ["20:00", "20:00", "23:30", "23:30", "03:00"]
+
+
+def test_the_page(plan, tmp_path: Path) -> None:
+    tight = tmp_path / "jobs.yaml"
+    tight.write_text((EXAMPLE / "jobs.yaml").read_text().replace("deadline: 8h", "deadline: 6h"))
+    assert plan(tight, "--report", "-o", tmp_path).code == 3
+    page = (tmp_path / "jobs.html").read_text()
+    assert "2 of 4 deadlines cannot hold" in page
+    assert "default-src 'none'" in page
+    assert "http" not in page.replace("http-equiv", "")
+    assert page.count('class="run') >= 4

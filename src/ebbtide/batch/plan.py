@@ -36,26 +36,31 @@ class Reason:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """A stretch of time without a break."""
+    """A stretch of time without a break, with its pods on each node of the hollow, numbered as ``Hollow`` does."""
 
     start_s: float
     end_s: float
+    nodes: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a job runs: pods on each node of a hollow (numbers as ``Hollow`` counts them), and in which runs.
+    """Where a job runs, and in which runs.
 
-    The last run ends at the planned finish: by then the job is done with the planned confidence. ``nodes`` are of the
-    first run; after a turn of the tide it may stand elsewhere in the same hollow.
+    The last run ends at the planned finish: by then the job is done with the planned confidence. After a turn of the
+    tide it may stand elsewhere in the same hollow.
     """
 
     pool: str
     tenure: Tenure
     pods: int
     gpus_per_pod: int
-    nodes: tuple[tuple[int, int], ...]
     runs: tuple[Run, ...]
+
+    @property
+    def nodes(self) -> tuple[tuple[int, int], ...]:
+        """Pods on each node in the first run."""
+        return self.runs[0].nodes
 
     @property
     def start_s(self) -> float:
@@ -74,8 +79,23 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Promise:
+    """A start that somebody was told (§7.6): when it was first given, when it last moved (None: never), and why."""
+
+    start_s: float
+    given_s: float
+    moved_s: float | None = None
+    reason: str = ""
+
+    @property
+    def since_s(self) -> float:
+        """Since when it stands as it is."""
+        return self.given_s if self.moved_s is None else self.moved_s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedJob:
-    """A job and what is planned for it. ``place`` None: it has none.
+    """A job and what is planned for it. ``place`` None: it has none. ``promise`` None: nobody was told.
 
     ``probability``: that it is done by its deadline (without one: by the horizon's end) if the plan is followed, None
     where nothing was simulated.
@@ -85,6 +105,7 @@ class PlannedJob:
     place: Place | None
     reason: Reason
     probability: float | None = None
+    promise: Promise | None = None
 
     @property
     def in_time(self) -> bool:
@@ -195,14 +216,17 @@ def places_of(placing: Placing) -> list[Place | None]:
 
 def _place(placing: Placing, way: int, hollow: int, runs: list[int]) -> Place:
     instance = placing.instance
-    first = int(instance.hollow_first[hollow])
-    parts = range(int(placing.run_part[runs[0]]), int(placing.run_part[runs[0] + 1]))
-    nodes = sorted((int(placing.part_node[part]) - first, int(placing.part_pods[part])) for part in parts)
     return Place(
         pool=instance.hollows[hollow].pool,
         tenure=instance.hollows[hollow].tenure,
         pods=int(instance.way_pods[way]),
         gpus_per_pod=int(instance.way_gpus[way]),
-        nodes=tuple(nodes),
-        runs=tuple(Run(start_s=float(placing.run_start_s[run]), end_s=float(placing.run_end_s[run])) for run in runs),
+        runs=tuple(_run(placing, run, int(instance.hollow_first[hollow])) for run in runs),
     )
+
+
+def _run(placing: Placing, run: int, first: int) -> Run:
+    last = placing.runs[run + 1, 3] if run + 1 < len(placing.runs) else len(placing.parts)
+    parts = placing.parts[placing.runs[run, 3] : last]
+    nodes = sorted((int(node) - first, int(pods)) for node, pods in parts)
+    return Run(start_s=float(placing.runs[run, 1]), end_s=float(placing.runs[run, 2]), nodes=tuple(nodes))

@@ -63,7 +63,7 @@ class _Board:
         """Take the place's GPUs; False where it does not hold."""
         way = self._way_of(job, wanted)
         runs = [
-            (max(round(run.start_s), self._instance.at_s), round(run.end_s))
+            (max(round(run.start_s), self._instance.at_s), round(run.end_s), run.nodes)
             for run in wanted.runs
             if round(run.end_s) > self._instance.at_s
         ]
@@ -73,8 +73,8 @@ class _Board:
         last = int(self._instance.hollow_first[self._instance.way_hollow[way] + 1])
         gpus = int(self._instance.way_gpus[way])
         taken: list[tuple[int, int, list[tuple[int, int]]]] = []
-        for number, (start, end) in enumerate(runs):
-            named = [(first + node, pods) for node, pods in wanted.nodes if first + node < last] if number == 0 else []
+        for start, end, held in runs:
+            named = [(first + node, pods) for node, pods in held if first + node < last]
             nodes = named if sum(pods for _, pods in named) == wanted.pods else []
             nodes = nodes if all(self._free(node, start, end) >= pods * gpus for node, pods in nodes) else []
             nodes = nodes or self._nodes(first, last, start, end, wanted.pods, gpus)

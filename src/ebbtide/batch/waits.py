@@ -62,17 +62,17 @@ def _without_order(instance: Instance) -> Instance:
 def _in_the_way(placing: Placing, job: int, start: int) -> list[int]:
     """The jobs that hold GPUs of the job's nodes until it starts, the widest first; else those that end last before."""
     mine = set()
+    first = placing.run_part
     for run in np.flatnonzero(placing.run_job == job)[:1]:
-        mine = set(placing.part_node[placing.run_part[run] : placing.run_part[run + 1]].tolist())
-    ends: dict[int, int] = {}
-    for run in np.flatnonzero((placing.run_end_s <= start) & (placing.run_job != job)):
-        parts = slice(int(placing.run_part[run]), int(placing.run_part[run + 1]))
-        if mine & set(placing.part_node[parts].tolist()):
-            one = int(placing.run_job[run])
-            ends[one] = max(ends.get(one, 0), int(placing.run_end_s[run]))
-    latest = max(ends.values(), default=0)
-    gpus = placing.instance.jobs
-    return sorted((one for one, end in ends.items() if end == latest), key=lambda one: (-gpus[one].gpus, one))
+        mine = set(placing.part_node[first[run] : first[run + 1]].tolist())
+    here = np.isin(placing.part_node, list(mine))
+    runs = np.repeat(np.arange(len(placing.runs)), np.diff(first))[here]
+    runs = np.unique(runs[(placing.run_end_s[runs] <= start) & (placing.run_job[runs] != job)])
+    if len(runs) == 0:
+        return []
+    last = runs[placing.run_end_s[runs] == placing.run_end_s[runs].max()]
+    jobs = placing.instance.jobs
+    return sorted({int(one) for one in placing.run_job[last]}, key=lambda one: (-jobs[one].gpus, one))
 
 
 def _before(instance: Instance, job: int) -> list[int]:

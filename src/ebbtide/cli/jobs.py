@@ -46,7 +46,11 @@ def plan(
     ] = 0.9,
     seconds: Annotated[float, typer.Option(min=0.0, help="How long to search for better plans at most.")] = 10.0,
     seed: Annotated[int, typer.Option(min=0, help="The same seed, the same plan.")] = 1,
+    keep: Annotated[
+        Path | None, typer.Option("--keep", metavar="PLAN", help="A plan.yaml whose promised starts are kept.")
+    ] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="DIR", help="Write plan.yaml there.")] = None,
+    report: Annotated[bool, typer.Option("--report", help="Write jobs.html too: timeline, capacity, reasons.")] = False,
     json: Json = False,
 ) -> int:
     """When and where each job runs so that deadlines hold, and why it waits.
@@ -67,6 +71,8 @@ def plan(
             confidence=confidence,
             seed=seed,
             seconds=seconds,
+            keep=keep,
+            report=report,
         )
     if json:
         from ebbtide.cli.json_jobs import planned_json
@@ -109,8 +115,8 @@ def when(
     Exit code 3: not by its deadline.
     """
     ensure_kernel_cache()
-    from ebbtide.workflows.jobs import Wish, checkpoint_s
-    from ebbtide.workflows.jobs import when as workflow
+    from ebbtide.workflows.job_offer import Wish, checkpoint_s
+    from ebbtide.workflows.job_offer import when as workflow
 
     wish = Wish(
         gpus=gpus,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ebbtide.adapters.documents.batch_plan import plan_plain
 from ebbtide.batch.plan import PlannedJob, Relief
-from ebbtide.workflows.jobs import Offered, PlannedJobs
+from ebbtide.workflows.job_offer import Offered
+from ebbtide.workflows.jobs import PlannedJobs
 
 
 def planned_json(done: PlannedJobs) -> dict[str, object]:

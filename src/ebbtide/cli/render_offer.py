@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from ebbtide.batch.offer import Change
 from ebbtide.batch.plan import PlannedJob
 from ebbtide.cli.columns import WIDTH, filled
-from ebbtide.cli.render_jobs import moment, relief_text, rough, share, why_text
-from ebbtide.workflows.jobs import Offered
+from ebbtide.workflows.job_offer import Offered
+from ebbtide.workflows.job_words import moment, relief_text, rough, share, why_text
 
 
 def offered_text(found: Offered, *, width: int = WIDTH) -> str:

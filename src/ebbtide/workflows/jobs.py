@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
@@ -13,16 +14,16 @@ from ebbtide.adapters.documents.files import Output, make_folder, refuse_foreign
 from ebbtide.adapters.documents.jobs import read_jobs
 from ebbtide.adapters.documents.reading import document_bytes
 from ebbtide.adapters.slurm import is_slurm, waiting_jobs
-from ebbtide.batch.durations import USUAL_SPREAD, Duration
 from ebbtide.batch.hollows import Hollow
 from ebbtide.batch.instance import PLANNED_CONFIDENCE, instance_of
 from ebbtide.batch.job import Job
 from ebbtide.batch.neighbourhoods import Effort
-from ebbtide.batch.offer import Offer, offer
+from ebbtide.batch.plan import BatchPlan
 from ebbtide.batch.relief import reliefs
+from ebbtide.batch.replan import Running, promised, replanned
 from ebbtide.batch.search import bound_of, described, searched
 from ebbtide.errors import InputError, Place
-from ebbtide.units import DAY_S, parse_duration_s
+from ebbtide.units import DAY_S
 from ebbtide.workflows.instants import parse_instant_s
 from ebbtide.workflows.research_capacity import ResearchCapacity, research_capacity
 
@@ -60,10 +61,13 @@ def plan_jobs(
     confidence: float = PLANNED_CONFIDENCE,
     seed: int = 1,
     seconds: float = SECONDS,
+    keep: Path | None = None,
+    report: bool = False,
 ) -> PlannedJobs:
     """Plan the jobs of a file (a BatchJobs document, or an export of Slurm's) and write ``plan.yaml``, if to a folder.
 
-    The plan looks ``days`` ahead, or to the last deadline; the search takes ``seconds`` at most. Raises
+    The plan looks ``days`` ahead, or to the last deadline; the search takes ``seconds`` at most.
+    ``keep``: a plan that stands; its promises are kept (§7.6), and its jobs that should run now are taken to. Raises
     ``InputError`` for wrong input; nothing is written.
     """
     capacity = research_capacity(schedule_file, fleet_file)
@@ -72,12 +76,12 @@ def plan_jobs(
     deadlines = [job.deadline_s for job in read.jobs if job.deadline_s is not None]
     until_s = min(max([at_s + days * DAY_S, *deadlines]), at_s + MOST_DAYS * DAY_S)
     hollows = capacity.hollows(from_s=at_s, until_s=until_s)
-    instance = instance_of(read.jobs, hollows, at_s=at_s, confidence=confidence)
     ends_s = monotonic() + seconds
-    rule, placing = searched(instance, seed=seed, effort=effort_of(seconds), stop=lambda: monotonic() > ends_s)
-    plan = replace(
-        described(placing, rule=rule, seed=seed, bound=bound_of(placing)), reliefs=reliefs(placing, seed=seed)
-    )
+    search = _Search(at_s=at_s, confidence=confidence, seed=seed, seconds=seconds, stop=lambda: monotonic() > ends_s)
+    if keep is None:
+        plan = search.afresh(read.jobs, hollows)
+    else:
+        plan = search.kept(standing_plan(keep, capacity, schedule_file), read.jobs, hollows)
     document = PlanDocument(
         name=read.name,
         schedule_name=capacity.schedule.name,
@@ -85,118 +89,60 @@ def plan_jobs(
         time_zone=capacity.schedule.time_zone,
         plan=plan,
     )
-    written = _written(folder, document) if folder is not None else ()
-    return PlannedJobs(document=document, hollows=hollows, talk=(*capacity.remarks, *read.remarks), written=written)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Offered:
-    """What `jobs when` answers; ``talk`` is what a person is told beside it."""
-
-    offer: Offer
-    at_s: float
-    time_zone: str
-    talk: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
-    """A job that is not submitted yet, as options say it. ``gpus_per_pod`` None: as many as a node has, at most."""
-
-    gpus: int
-    hours: float
-    p90_hours: float | None = None
-    gpus_per_pod: int | None = None
-    deadline: str | None = None
-    checkpoint_interval_s: float | None = None
-    pool: str | None = None
-
-
-def when(
-    wish: Wish,
-    schedule_file: Path,
-    *,
-    plan_file: Path | None = None,
-    fleet_file: Path | None = None,
-    at: str | None = None,
-    seed: int = 1,
-) -> Offered:
-    """When a job could start and be done, beside the plan that stands. Raises ``InputError`` for wrong input."""
-    capacity = research_capacity(schedule_file, fleet_file)
-    zone = capacity.schedule.time_zone
-    at_s = instant_of(at, zone)
-    standing = None if plan_file is None else read_plan(plan_file)
-    if standing is not None and standing.fleet_digest != capacity.schedule.fleet_digest:
-        raise InputError(
-            f"was made for another Fleet than {schedule_file}",
-            kind="other_fleet",
-            place=Place(file=str(plan_file)),
-            hint="plan anew with `ebbtide jobs plan`",
-        )
-    job = _wished(wish, capacity, at_s)
-    deadlines = [job.deadline_s or at_s]
-    if standing is not None:
-        deadlines.append(standing.plan.until_s)
-    until_s = min(max(at_s + DAYS_AHEAD * DAY_S, *deadlines), at_s + MOST_DAYS * DAY_S)
-    hollows = capacity.hollows(from_s=at_s, until_s=until_s)
-    found = offer(job, None if standing is None else standing.plan, hollows, at_s=at_s, seed=seed)
-    lost = f"{len(found.lost)} jobs of the plan have lost their places: plan anew" if found.lost else ""
-    return Offered(offer=found, at_s=at_s, time_zone=zone, talk=(*capacity.remarks, *([lost] if lost else [])))
-
-
-def _wished(wish: Wish, capacity: ResearchCapacity, at_s: float) -> Job:
-    pools = {pool.name: pool for pool in capacity.pools}
-    if wish.pool is not None and wish.pool not in pools:
-        raise InputError(
-            f'there is no pool "{wish.pool}"',
-            kind="unknown_pool",
-            place=Place(field="--pool"),
-            hint=f"there are {', '.join(pools)}",
-        )
-    on_a_node = max(pool.gpus_per_node for name, pool in pools.items() if wish.pool in (None, name))
-    per_pod = wish.gpus_per_pod or min(wish.gpus, on_a_node)
-    if wish.gpus % per_pod:
-        message = f"is {wish.gpus}, no multiple of {per_pod} GPUs a pod"
-        raise InputError(message, kind="bad_gpus", place=Place(field="--gpus"), hint="name --gpus-per-pod")
-    deadline_s = None
-    if wish.deadline is not None:
-        zone = capacity.schedule.time_zone
-        deadline_s = parse_instant_s(wish.deadline, at_s=at_s, time_zone=zone, field="--deadline")
-        if deadline_s <= at_s:
-            raise InputError("is over", kind="deadline_over", place=Place(field="--deadline"), hint="give a later one")
-    p90_h = wish.p90_hours if wish.p90_hours is not None else USUAL_SPREAD * wish.hours
-    if p90_h < wish.hours:
-        raise InputError("is below --hours", kind="out_of_range", place=Place(field="--p90-hours"))
-    return Job(
-        name="new-job",
-        pods=wish.gpus // per_pod,
-        gpus_per_pod=per_pod,
-        duration=Duration(expected_s=3600.0 * wish.hours, p90_s=3600.0 * p90_h),
-        earliest_start_s=at_s,
-        deadline_s=deadline_s,
-        checkpoint_interval_s=wish.checkpoint_interval_s,
-        pools=() if wish.pool is None else (wish.pool,),
-    )
-
-
-def checkpoint_s(text: str | None) -> float | None:
-    """Seconds of ``--checkpoint``; None where it isn't given."""
-    if text is None:
-        return None
-    try:
-        seconds = parse_duration_s(text)
-    except ValueError:
-        seconds = 0.0
-    if seconds <= 0:
-        place = Place(field="--checkpoint")
-        raise InputError(f'is "{text}", no duration above 0s', kind="bad_duration", place=place, hint="write 30m")
-    return seconds
+    talk = (*capacity.remarks, *read.remarks)
+    page = () if not report else (_page(folder or Path(), document, hollows, talk),)
+    written = _written(folder, document, *page) if folder is not None or report else ()
+    return PlannedJobs(document=document, hollows=hollows, talk=talk, written=written)
 
 
 def effort_of(seconds: float) -> Effort:
     """The steps that a search of so many seconds has time for on a slow machine."""
     steps = max(round(seconds * REINSERTIONS_A_SECOND), 1)
     return Effort(reinsertions=steps, models=max(round(seconds), 1))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Search:
+    """How to plan: from when on, how sure, and for how long to search."""
+
+    at_s: float
+    confidence: float
+    seed: int
+    seconds: float
+    stop: Callable[[], bool]
+
+    def afresh(self, jobs: tuple[Job, ...], hollows: tuple[Hollow, ...]) -> BatchPlan:
+        """The best plan of all jobs; every start is a promise from now on."""
+        instance = instance_of(jobs, hollows, at_s=self.at_s, confidence=self.confidence)
+        rule, placing = searched(instance, seed=self.seed, effort=effort_of(self.seconds), stop=self.stop)
+        plan = described(placing, rule=rule, seed=self.seed, bound=bound_of(placing))
+        return promised(replace(plan, reliefs=reliefs(placing, seed=self.seed)))
+
+    def kept(self, standing: BatchPlan, jobs: tuple[Job, ...], hollows: tuple[Hollow, ...]) -> BatchPlan:
+        """The plan nearest to the one that stands; jobs whose planned time is over are done."""
+        over = {one.job.name for one in standing.jobs if one.place is not None and one.place.finish_s <= self.at_s}
+        running = {
+            one.job.name: Running(since_s=one.place.start_s)
+            for one in standing.jobs
+            if one.place is not None and one.place.start_s < self.at_s < one.place.finish_s
+        }
+        left = [job for job in jobs if job.name not in over]
+        effort = effort_of(self.seconds)
+        return replanned(
+            standing, left, hollows, at_s=self.at_s, running=running, seed=self.seed, effort=effort, stop=self.stop
+        )
+
+
+def standing_plan(path: Path, capacity: ResearchCapacity, schedule_file: Path) -> BatchPlan:
+    standing = read_plan(path)
+    if standing.fleet_digest != capacity.schedule.fleet_digest:
+        raise InputError(
+            f"was made for another Fleet than {schedule_file}",
+            kind="other_fleet",
+            place=Place(file=str(path)),
+            hint="plan anew with `ebbtide jobs plan`",
+        )
+    return standing.plan
 
 
 def instant_of(at: str | None, time_zone: str) -> float:
@@ -230,9 +176,17 @@ def _read(path: Path, capacity: ResearchCapacity, at_s: float, days: int) -> _Jo
     return _Jobs(name=found.name, jobs=found.jobs, remarks=())
 
 
-def _written(folder: Path, document: PlanDocument, *more: Output) -> tuple[Path, ...]:
-    outputs = (plan_output(folder / "plan.yaml", document), *more)
-    make_folder(folder)
+def _page(folder: Path, document: PlanDocument, hollows: tuple[Hollow, ...], talk: tuple[str, ...]) -> Output:
+    from ebbtide.adapters.report.jobs import render_jobs_page  # jinja2: imported only when used
+    from ebbtide.workflows.jobs_page import jobs_page
+
+    return Output(path=folder / "jobs.html", content=render_jobs_page(jobs_page(document, hollows, talk)).encode())
+
+
+def _written(folder: Path | None, document: PlanDocument, *pages: Output) -> tuple[Path, ...]:
+    """The plan, where a folder was named, and the page, where one is wanted."""
+    outputs = pages if folder is None else (plan_output(folder / "plan.yaml", document), *pages)
+    make_folder(folder or Path())
     for output in outputs:
         refuse_foreign(output.path)
     write_together(outputs)

@@ -13,14 +13,21 @@ from whenever import Instant
 from ebbtide.adapters.documents.emit import block
 from ebbtide.adapters.documents.files import MARK, Output
 from ebbtide.adapters.documents.model import API_VERSION
-from ebbtide.adapters.documents.plan_models import BatchPlanForm, PlaceSpec, PlannedJobSpec, ReliefSpec
+from ebbtide.adapters.documents.plan_models import (
+    BatchPlanForm,
+    PlaceSpec,
+    PlannedJobSpec,
+    PromiseSpec,
+    ReliefSpec,
+    RunSpec,
+)
 from ebbtide.adapters.documents.problems import Problem, document_errors, raise_errors
 from ebbtide.adapters.documents.quantities import duration_text
 from ebbtide.adapters.documents.reading import read_document
 from ebbtide.batch.durations import Duration
 from ebbtide.batch.hollows import Tenure
 from ebbtide.batch.job import Job, Width
-from ebbtide.batch.plan import BatchPlan, Bound, Cause, Place, PlannedJob, Reason, Relief, ReliefKind, Run
+from ebbtide.batch.plan import BatchPlan, Bound, Cause, Place, PlannedJob, Promise, Reason, Relief, ReliefKind, Run
 
 _OPEN = frozenset({"spec"})
 
@@ -117,6 +124,8 @@ def _job_plain(one: PlannedJob, zone: str) -> dict[str, Any]:
         found["waitsFor"] = list(one.reason.jobs)
     if place is not None:
         found["place"] = _place_plain(place, zone)
+    if one.promise is not None:
+        found["promise"] = _promise_plain(one.promise, zone)
     found |= {"pods": job.pods, "gpusPerPod": job.gpus_per_pod}
     found["duration"] = {
         "expected": duration_text(_millis(job.duration.expected_s)),
@@ -142,9 +151,13 @@ def _place_plain(place: Place, zone: str) -> dict[str, Any]:
         "pool": place.pool,
         "tenure": place.tenure.value,
         "pods": place.pods,
-        "nodes": [node for node, pods in place.nodes for _ in range(pods)],
         "runs": [
-            {"start": instant_text(run.start_s, zone), "finish": instant_text(run.end_s, zone)} for run in place.runs
+            {
+                "start": instant_text(run.start_s, zone),
+                "finish": instant_text(run.end_s, zone),
+                "nodes": [node for node, pods in run.nodes for _ in range(pods)],
+            }
+            for run in place.runs
         ],
     }
 
@@ -165,7 +178,8 @@ def _planned(spec: PlannedJobSpec) -> PlannedJob:
     )
     place = None if spec.place is None else _place(spec.place, spec.gpus_per_pod)
     reason = Reason(cause=Cause(spec.cause), jobs=tuple(spec.waits_for))
-    return PlannedJob(job=job, place=place, reason=reason, probability=spec.probability)
+    promise = None if spec.promise is None else _promise(spec.promise)
+    return PlannedJob(job=job, place=place, reason=reason, probability=spec.probability, promise=promise)
 
 
 def _place(spec: PlaceSpec, gpus_per_pod: int) -> Place:
@@ -174,8 +188,28 @@ def _place(spec: PlaceSpec, gpus_per_pod: int) -> Place:
         tenure=Tenure(spec.tenure),
         pods=spec.pods,
         gpus_per_pod=gpus_per_pod,
-        nodes=tuple((node, spec.nodes.count(node)) for node in sorted(set(spec.nodes))),
-        runs=tuple(Run(start_s=run.start.timestamp(), end_s=run.finish.timestamp()) for run in spec.runs),
+        runs=tuple(_run(one) for one in spec.runs),
+    )
+
+
+def _run(spec: RunSpec) -> Run:
+    nodes = tuple((node, spec.nodes.count(node)) for node in sorted(set(spec.nodes)))
+    return Run(start_s=spec.start.timestamp(), end_s=spec.finish.timestamp(), nodes=nodes)
+
+
+def _promise_plain(one: Promise, zone: str) -> dict[str, Any]:
+    found = {"start": instant_text(one.start_s, zone), "given": instant_text(one.given_s, zone)}
+    if one.moved_s is None:
+        return found
+    return found | {"moved": instant_text(one.moved_s, zone), "reason": one.reason}
+
+
+def _promise(spec: PromiseSpec) -> Promise:
+    return Promise(
+        start_s=spec.start.timestamp(),
+        given_s=spec.given.timestamp(),
+        moved_s=None if spec.moved is None else spec.moved.timestamp(),
+        reason=spec.reason,
     )
 
 

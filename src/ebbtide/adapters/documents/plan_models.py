@@ -35,6 +35,9 @@ class RunSpec(DocumentModel):
 
     start: Instant = described("Its start.", unit="instant")
     finish: Instant = described("Its planned end.", unit="instant")
+    nodes: list[NodeNumber] = described(
+        "The node of each pod, numbered within pool and tenure; the lowest stay longest.", max_length=MAX_PODS
+    )
 
 
 class PlanDurationSpec(DocumentModel):
@@ -57,13 +60,18 @@ class PlaceSpec(DocumentModel):
     pool: Label = described("The pool.")
     tenure: Literal["reserved", "ephemeral"] = described("Whether its nodes stay.")
     pods: int = described("Pods of the gang.", unit="pods", ge=1, le=MAX_PODS)
-    nodes: list[NodeNumber] = described(
-        "The node of each pod in its first run, numbered within pool and tenure; the lowest stay longest.",
-        max_length=MAX_PODS,
-    )
     runs: list[RunSpec] = described(
         "Its runs; more than one where the tide interrupts it.", min_length=1, max_length=64
     )
+
+
+class PromiseSpec(DocumentModel):
+    """A start that somebody was told; it moves at most once an hour unless it is broken (§7.6)."""
+
+    start: Instant = described("The start.", unit="instant")
+    given: Instant = described("When it was first given.", unit="instant")
+    moved: Instant | None = described("When it last moved.", default=None, unit="instant", completed="never")
+    reason: str = described("Why it moved.", default="", completed="it never did")
 
 
 class PlannedJobSpec(DocumentModel):
@@ -88,6 +96,7 @@ class PlannedJobSpec(DocumentModel):
     cause: CauseWord = described("Why it starts when it does, or has no place.")
     waits_for: list[Label] = described("The jobs that it waits for.", default=[], completed="none", max_length=100)
     place: PlaceSpec | None = described("Where it runs.", default=None, completed="it has no place")
+    promise: PromiseSpec | None = described("What was told of its start.", default=None, completed="nothing")
     pods: int = described("Pods at its own width.", unit="pods", ge=1, le=MAX_PODS)
     gpus_per_pod: int = described("GPUs of a pod.", unit="GPUs", ge=1, le=1_024)
     duration: PlanDurationSpec = described("How long it runs.")
