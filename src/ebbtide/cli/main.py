@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from ebbtide.cli import people
 from ebbtide.cli.answers import Exit, finish, open_streams, put, put_json, say
 from ebbtide.cli.columns import terminal_width
 from ebbtide.cli.jobs import jobs
@@ -34,6 +35,7 @@ app = typer.Typer(
 
 app.add_typer(jobs)
 app.command(name="run")(run_controller)
+people.register(app)
 
 FleetFile = Annotated[Path, typer.Argument(metavar="FLEET", help="The Fleet document (YAML).")]
 ScheduleFile = Annotated[Path, typer.Argument(metavar="SCHEDULE", help="A schedule that `allocate` wrote.")]

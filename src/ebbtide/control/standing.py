@@ -63,7 +63,10 @@ class Short:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolStanding:
-    """One pool's nodes by where they stand; times are measured P90s, None where too few moves are known."""
+    """One pool's nodes by where they stand; times are measured P90s, None where too few moves are known.
+
+    ``yield_within_s``, ``reclaim_within_s``: what a move is expected to take, the longer of told and measured.
+    """
 
     name: str
     production_nodes: int
@@ -73,11 +76,16 @@ class PoolStanding:
     quarantined_nodes: int
     yield_time_s: float | None
     reclaim_time_s: float | None
+    yield_within_s: float
+    reclaim_within_s: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """All of it. ``moves``: each node on its way, for `status`; ``next_change_s`` infinite where none comes."""
+    """All of it. ``moves``: each node on its way, for `status`; ``next_change_s`` infinite where none comes.
+
+    ``busiest``: the workload whose observed demand is the largest share of what the plan holds; None: not observed.
+    """
 
     mode: Mode
     phase: str
@@ -88,6 +96,8 @@ class Standing:
     shortages: tuple[Short, ...]
     pools: tuple[PoolStanding, ...]
     conditions: tuple[Condition, ...]
+    busiest: str = ""
+    busiest_share: float | None = None
 
 
 def standing(
@@ -104,6 +114,7 @@ def standing(
     plan = plan_of(fleet, schedule)
     now = plan.ahead(at_s)[0]
     phase = "Blocked" if blocked else decision.phase
+    busiest, share = _busiest(state, schedule, now.window)
     return Standing(
         mode=state.mode,
         phase=phase,
@@ -114,7 +125,21 @@ def standing(
         shortages=_shortages(decision, fleet),
         pools=tuple(_pool(state, pool, at_s) for pool in fleet.pools),
         conditions=_conditions(state, decision, schedule, at_s, blocked, problem),
+        busiest=busiest,
+        busiest_share=share,
     )
+
+
+def _busiest(state: State, schedule: Schedule, window: int) -> tuple[str, float | None]:
+    shares = {
+        one.name: state.live_rps[one.name] / one.holds_rps[window]
+        for one in schedule.workloads
+        if one.name in state.live_rps and one.holds_rps[window] > 0.0
+    }
+    if not shares:
+        return "", None
+    name = max(shares, key=lambda one: (shares[one], one))
+    return name, shares[name]
 
 
 def _motions(state: State, fleet: Fleet, schedule: Schedule, window: int) -> tuple[Motion, ...]:
@@ -177,6 +202,8 @@ def _pool(state: State, pool: Pool, at_s: float) -> PoolStanding:
         quarantined_nodes=sum(one.pool == pool.name for one in memory.quarantined.values()),
         yield_time_s=p90_s(Direction.YIELD),
         reclaim_time_s=p90_s(Direction.RECLAIM),
+        yield_within_s=max(pool.yield_time_s, p90_s(Direction.YIELD) or 0.0),
+        reclaim_within_s=max(pool.reclaim_time_s, p90_s(Direction.RECLAIM) or 0.0),
     )
 
 

@@ -18,6 +18,7 @@ from ebbtide.adapters.kubernetes.clients import Cluster, config_of
 from ebbtide.adapters.kubernetes.connections import connect
 from ebbtide.adapters.kubernetes.home import ConfigMapHome, Home, ScheduleHome
 from ebbtide.adapters.kubernetes.lease import DURATION_S, Lease
+from ebbtide.adapters.kubernetes.wishes import MapWishes, PeoplesWishes
 from ebbtide.adapters.kubernetes.world import KubernetesWorld, Wishes
 from ebbtide.adapters.nodepools.of_fleet import node_pools_of
 from ebbtide.adapters.telemetry.health import Health, serve
@@ -30,6 +31,7 @@ from ebbtide.fleet.fleet import Fleet
 from ebbtide.fleet.operations import ClusterRef, Clusters
 from ebbtide.settings import Settings
 from ebbtide.workflows.run_documents import Documents, DocumentSource, Files, Resources
+from ebbtide.workflows.run_journal import Journal
 from ebbtide.workflows.run_live import live_demand
 from ebbtide.workflows.run_record import Recorder
 
@@ -175,6 +177,8 @@ class Controller:
         self._recorder = Recorder(record) if record is not None else None
         self._world: tuple[tuple[object, ...], KubernetesWorld] | None = None
         self._documents = source.read()
+        self._journal = Journal(clusters, namespace, self._documents.fleet.name, lease.identity)
+        self._last_asked = PeoplesWishes()
         self._said: dict[str, str] = {}
 
     @property
@@ -213,6 +217,10 @@ class Controller:
         """Look, decide, act, and say what became of it."""
         started_s, at_s = time.monotonic(), self._clock()
         if documents.schedule is None:
+            try:
+                self._journal.blocked(documents, at_s)
+            except EbbtideError as problem:
+                self._once("journal", str(problem))
             return documents.blocked
         world = self.world(documents)
         try:
@@ -250,14 +258,26 @@ class Controller:
         documents = self._documents
         live = live_demand(documents.fleet, self._settings, at_s)
         self._once("live demand", "" if live.problem is None else str(live.problem))
-        schedule = documents.schedule
+        schedule, asked = documents.schedule, self._asked(documents)
         return Wishes(
             mode=documents.fleet.mode,
-            overrides=() if schedule is None else schedule.overrides,
-            paused=bool(documents.blocked) or (schedule is not None and schedule.pause is not None),
+            overrides=asked.overrides if schedule is None else (*schedule.overrides, *asked.overrides),
+            paused=bool(documents.blocked)
+            or asked.pause is not None
+            or (schedule is not None and schedule.pause is not None),
             live_rps=live.rps,
             live_at_s=live.at_s,
         )
+
+    def _asked(self, documents: Documents) -> PeoplesWishes:
+        """What people ask for beside the documents: with files that is kept at home; what cannot be read stays."""
+        if not documents.schedules:
+            home = MapWishes(self._clusters[Side.PRODUCTION], self._namespace, f"ebbtide-{documents.fleet.name}-wishes")
+            try:
+                self._last_asked = home.read()
+            except EbbtideError as problem:
+                self._once("wishes", str(problem))
+        return self._last_asked
 
     def _tell(self, world: KubernetesWorld, documents: Documents, tick: Tick, at_s: float, took_s: float) -> None:
         state = world.last
@@ -274,6 +294,9 @@ class Controller:
         for one in tick.decision.withheld:
             self._once(f"withheld {one.what}", f"{one.why.text} ({one.why.rule})", level="info")
         self._forget_withheld({one.what for one in tick.decision.withheld})
+        for problem in self._journal.tick(world, documents, tick, state, at_s):
+            self._metrics.problems.labels(problem.kind).inc()
+            self._once("journal", str(problem))
         if self._recorder is not None:
             self._recorder.write(tick, state, documents, at_s)
 

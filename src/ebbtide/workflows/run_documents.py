@@ -6,14 +6,15 @@ must stop no morning's reclaim. A document that is gone, or a second Schedule fo
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from ebbtide.adapters.documents.fleet import fleet_of_object, read_fleet
 from ebbtide.adapters.documents.schedule import read_schedule, schedule_of_object
 from ebbtide.adapters.kubernetes.clients import Cluster
-from ebbtide.adapters.kubernetes.problems import ApiError, Kind
+from ebbtide.adapters.kubernetes.problems import ApiError
 from ebbtide.errors import EbbtideError, InputError, Place
 from ebbtide.fleet.fleet import Fleet
 from ebbtide.fleet.schedule import Schedule
@@ -26,6 +27,7 @@ class Documents:
     """What is in force. ``blocked``: why nothing may be begun, "" where it may; ``problem``: why a newer one is not.
 
     ``schedules``: the names of the Schedules that are made for this Fleet (one, unless blocked); empty with files.
+    ``generations``, ``uids`` and ``statuses`` of resources, as they were read, by ``plural/name``.
     """
 
     fleet: Fleet
@@ -33,6 +35,10 @@ class Documents:
     schedules: tuple[str, ...] = ()
     blocked: str = ""
     problem: EbbtideError | None = None
+    namespace: str = ""
+    generations: Mapping[str, int] = field(default_factory=dict)
+    uids: Mapping[str, str] = field(default_factory=dict)
+    statuses: Mapping[str, dict[str, Any]] = field(default_factory=dict)
 
 
 class DocumentSource(Protocol):
@@ -80,7 +86,8 @@ class Resources:
     """A Fleet and the one Schedule that is made for it, in a namespace of the production cluster."""
 
     def __init__(self, cluster: Cluster, namespace: str, fleet: str) -> None:
-        self._cluster, self._root, self._name = cluster, f"{ROOT}/{namespace}", fleet
+        self._cluster, self._namespace, self._name = cluster, namespace, fleet
+        self._root = f"{ROOT}/{namespace}"
         self._versions: tuple[str, ...] = ()
         self._last: Documents | None = None
 
@@ -101,20 +108,28 @@ class Resources:
 
     def _made(self, fleet: dict[str, Any], ours: list[dict[str, Any]]) -> Documents:
         names = tuple(sorted(str(one["metadata"]["name"]) for one in ours))
+        objects = {f"fleets/{self._name}": fleet, **{f"schedules/{one['metadata']['name']}": one for one in ours}}
         try:
-            value = fleet_of_object(fleet)
+            found = Documents(
+                fleet=fleet_of_object(fleet),
+                schedule=None,
+                schedules=names,
+                namespace=self._namespace,
+                generations={key: int(one["metadata"].get("generation", 0)) for key, one in objects.items()},
+                uids={key: str(one["metadata"].get("uid", "")) for key, one in objects.items()},
+                statuses={key: one.get("status") or {} for key, one in objects.items()},
+            )
         except EbbtideError as problem:
             return self._kept(problem)
         if len(ours) != 1:
             many = f"{len(ours)} Schedules are made for Fleet {self._name}: {', '.join(names)}; delete all but one"
-            return Documents(
-                fleet=value, schedule=None, schedules=names, blocked=many if ours else f"no Schedule for {self._name}"
-            )
+            return replace(found, blocked=many if ours else f"no Schedule is made for Fleet {self._name}")
         try:
-            return Documents(fleet=value, schedule=schedule_of_object(ours[0])[0], schedules=names)
+            return replace(found, schedule=schedule_of_object(ours[0])[0])
         except EbbtideError as problem:
-            kept = self._kept(problem)
-            return replace(kept, blocked="" if kept.schedules == names else "the Schedule cannot be read")
+            if self._last is not None and self._last.schedule is not None and self._last.schedules == names:
+                return replace(self._last, problem=problem)
+            return replace(found, problem=problem, blocked=str(problem))
 
     def _kept(self, problem: EbbtideError) -> Documents:
         if self._last is None:
@@ -125,7 +140,7 @@ class Resources:
         problem = InputError(
             f"there is no Fleet {self._name}",
             kind="no_fleet",
-            place=Place(file=self._root.removeprefix(f"{ROOT}/")),
+            place=Place(file=f"namespace {self._namespace}"),
             hint="kubectl apply --server-side -f fleet.yaml",
         )
         if self._last is None:
@@ -137,8 +152,3 @@ def _version(found: dict[str, Any]) -> str:
     """Changes with the spec alone: the status is written at every turn."""
     meta = found["metadata"]
     return f"{meta['name']}/{meta.get('uid', '')}/{meta.get('generation', 0)}"
-
-
-def is_missing(problem: EbbtideError) -> bool:
-    """Whether a cluster answered that the object, or its kind, is not there."""
-    return isinstance(problem, ApiError) and problem.why is Kind.MISSING

@@ -10,9 +10,11 @@ from ebbtide.adapters.kubernetes import node_acts
 from ebbtide.adapters.kubernetes.bindings import Bindings
 from ebbtide.adapters.kubernetes.clients import Cluster
 from ebbtide.adapters.kubernetes.drain import delete_pods, drain
+from ebbtide.adapters.kubernetes.events import Reference
 from ebbtide.adapters.kubernetes.looks import Looked
 from ebbtide.adapters.kubernetes.problems import ApiError, Asked, Kind
 from ebbtide.adapters.kubernetes.quota import Quota, write_quota
+from ebbtide.adapters.kubernetes.references import reference_of
 from ebbtide.adapters.kubernetes.replica_acts import lower_cost, set_bounds, set_replicas
 from ebbtide.adapters.kubernetes.replica_sight import Production
 from ebbtide.adapters.kubernetes.rereading import rereading
@@ -84,6 +86,10 @@ class Acts:
         else:
             way(action)
 
+    def about(self, action: act.Action) -> Reference | None:
+        """The object that an action is about, as it was seen."""
+        return reference_of(action, self._bindings, self._production, self._research, self._quota)
+
     def _of(self, action: Any) -> Cluster:
         return self._clusters[action.side]
 
@@ -112,9 +118,7 @@ class Acts:
             raise self._missing(Side.RESEARCH, f"quota of pool {pool}")
         if quota.gpus[pool] == gpus:
             return
-        write_quota(self._clusters[Side.RESEARCH], quota, pool, gpus)
-        written = replace(quota.flavors[pool], nominal=str(gpus))
-        self._quota = replace(quota, flavors={**quota.flavors, pool: written})
+        self._quota = write_quota(self._clusters[Side.RESEARCH], quota, pool, gpus)
 
     def _park(self, action: act.Park) -> None:
         """Only what Kueue knows can be deactivated; what is gone already need not be."""

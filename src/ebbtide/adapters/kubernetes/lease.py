@@ -34,6 +34,7 @@ class LeaseSpec(Read, frozen=True):
     lease_duration_seconds: int | None = None
     lease_transitions: int | None = None
     acquire_time: str | None = None
+    renew_time: str | None = None
 
 
 class LeaseObject(Read, frozen=True):

@@ -13,6 +13,8 @@ QUARANTINED = "ebbtide.dev/quarantined"  # label, for people and alerts
 MANAGED = "ebbtide.dev/managed"  # "false" on anything: not to be touched
 PARKED = "ebbtide.dev/parked"  # annotation of a Kueue Workload that we set inactive (§7.5)
 
+BEFORE = "ebbtide.dev/quota-before"  # annotation of the quota's object: what the flavors had before us, as JSON
+
 US = "ebbtide"
 NO_SCHEDULE = "NoSchedule"
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"

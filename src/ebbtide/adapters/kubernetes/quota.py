@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ebbtide.adapters.kubernetes import marks
 from ebbtide.adapters.kubernetes.bindings import PoolBinding, QuotaBinding
 from ebbtide.adapters.kubernetes.clients import JSON_PATCH, Cluster
 from ebbtide.adapters.kubernetes.kinds import Kinds
@@ -34,6 +36,8 @@ class Quota:
     in_cohort: bool
     flavors: dict[str, FlavorQuota]
     set_by: str
+    uid: str = ""
+    annotations: dict[str, str] = field(default_factory=dict)
 
     @property
     def gpus(self) -> dict[str, int]:
@@ -56,6 +60,8 @@ def read_quota(cluster: Cluster, kinds: Kinds, binding: QuotaBinding, pools: Ite
         in_cohort=bool(spec.cohort or spec.cohort_name or spec.parent_name),
         flavors=flavors,
         set_by=last_writer(found.metadata.managed_fields, "spec", "resourceGroups"),
+        uid=found.metadata.uid,
+        annotations=found.metadata.annotations,
     )
 
 
@@ -75,8 +81,8 @@ def _find(found: QuotaObject, pool: PoolBinding) -> FlavorQuota | None:
     return None
 
 
-def write_quota(cluster: Cluster, quota: Quota, pool: str, gpus: int) -> None:
-    """Set the nominal quota, where flavor, resource and quota are still as they were seen.
+def write_quota(cluster: Cluster, quota: Quota, pool: str, gpus: int) -> Quota:
+    """Set the nominal quota, where flavor, resource and quota are still as they were seen; the quota as it is then.
 
     In a cohort the flavor borrows nothing: with a nominal quota of 0 it would borrow all that others leave (fact 1).
     What it lends is never more than what it has.
@@ -93,4 +99,57 @@ def write_quota(cluster: Cluster, quota: Quota, pool: str, gpus: int) -> None:
         patch.append({"op": "add", "path": f"{one.pointer}/borrowingLimit", "value": "0"})
     if one.lending is not None and whole(one.lending) != gpus:
         patch.append({"op": "replace", "path": f"{one.pointer}/lendingLimit", "value": str(gpus)})
+    annotations = _remembering(quota, one)
+    if not quota.annotations:
+        patch.append({"op": "add", "path": "/metadata/annotations", "value": annotations})
+    elif annotations != quota.annotations:
+        patch.append({"op": "add", "path": _BEFORE, "value": annotations[marks.BEFORE]})
     cluster.patch(quota.path, patch, JSON_PATCH)
+    written = replace(one, nominal=str(gpus))
+    return replace(quota, flavors={**quota.flavors, pool: written}, annotations=annotations)
+
+
+def _remembering(quota: Quota, one: FlavorQuota) -> dict[str, str]:
+    """With our first write: what the flavor had before, on the object itself, so that it can be given back (§6.9)."""
+    before = known_before(quota)
+    if one.flavor in before:
+        return quota.annotations
+    before[one.flavor] = {"nominalQuota": one.nominal, "borrowingLimit": one.borrowing, "lendingLimit": one.lending}
+    return {**quota.annotations, marks.BEFORE: json.dumps(before, separators=(",", ":"))}
+
+
+_BEFORE = "/metadata/annotations/" + marks.BEFORE.replace("/", "~1")
+
+
+def known_before(quota: Quota) -> dict[str, dict[str, Any]]:
+    """What the flavors had before us, as it was remembered; empty where nothing was, or it cannot be read."""
+    try:
+        found = json.loads(quota.annotations.get(marks.BEFORE, "{}"))
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def give_back(cluster: Cluster, quota: Quota) -> list[str]:
+    """Every flavor's quota and limits as they were before us, in one write, and the memory of them gone.
+
+    The names of the flavors that were given back; a quota that changed since it was read is a conflict.
+    """
+    before = known_before(quota)
+    ours = [one for one in quota.flavors.values() if one.flavor in before]
+    patch: list[dict[str, Any]] = []
+    for one in ours:
+        patch.append({"op": "test", "path": f"{one.pointer}/nominalQuota", "value": one.nominal})
+        for name, now in (
+            ("nominalQuota", one.nominal),
+            ("borrowingLimit", one.borrowing),
+            ("lendingLimit", one.lending),
+        ):
+            was = before[one.flavor].get(name)
+            if was is None and now is not None:
+                patch.append({"op": "remove", "path": f"{one.pointer}/{name}"})
+            elif was is not None:
+                patch.append({"op": "add", "path": f"{one.pointer}/{name}", "value": was})
+    if marks.BEFORE in quota.annotations:
+        cluster.patch(quota.path, [*patch, {"op": "remove", "path": _BEFORE}], JSON_PATCH)
+    return sorted(one.flavor for one in ours)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ebbtide.adapters.kubernetes import marks
 from ebbtide.adapters.kubernetes.bindings import PoolBinding
@@ -21,10 +21,11 @@ _REPLACED = frozenset({"ReplicaSet", "StatefulSet", "ReplicationController"})  #
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Research:
-    """What was seen of the work, and where each Workload is: ``paths`` by the name of the work."""
+    """What was seen of the work, and where each Workload is: ``paths`` and ``uids`` by the name of the work."""
 
     work: tuple[ResearchWork, ...]
     paths: dict[str, str]
+    uids: dict[str, str] = field(default_factory=dict)
 
 
 def read_research(
@@ -37,14 +38,16 @@ def read_research(
     pods, rest = _pods_of_work(queued, reading, pool_of_node)
     work: list[ResearchWork] = []
     paths: dict[str, str] = {}
+    uids: dict[str, str] = {}
     for one in queued:
         key = (one.metadata.namespace, one.metadata.name)
         seen = _work(one, pods.get(key, []), pools, pool_of_node, at_s)
         if seen is not None:
             work.append(seen)
+            uids[seen.name] = one.metadata.uid
             paths[seen.name] = f"{root}/namespaces/{one.metadata.namespace}/workloads/{one.metadata.name}"
     work += _outside(rest, pools, pool_of_node)
-    return Research(work=tuple(sorted(work, key=lambda one: one.name)), paths=paths)
+    return Research(work=tuple(sorted(work, key=lambda one: one.name)), paths=paths, uids=uids)
 
 
 def _pods_of_work(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from ebbtide.adapters.kubernetes.acts import Acts, side_of_action
 from ebbtide.adapters.kubernetes.bindings import Bindings
 from ebbtide.adapters.kubernetes.clients import Cluster
+from ebbtide.adapters.kubernetes.events import Reference
 from ebbtide.adapters.kubernetes.home import Home
 from ebbtide.adapters.kubernetes.looks import Look, Looked
 from ebbtide.adapters.kubernetes.problems import ApiError, Kind
@@ -126,6 +127,10 @@ class KubernetesWorld:
             self._note(problem)
             return Result.REFUSED
         return Result.DONE
+
+    def about(self, action: Action) -> tuple[Side, Reference | None]:
+        """The object that an action is about, and the cluster that holds it."""
+        return side_of_action(action), self._acts.about(action)
 
     def _note(self, problem: WorldError) -> None:
         self._problems.append(problem)
