@@ -52,13 +52,21 @@ class Api:
         return headers | ({"Authorization": f"Bearer {self.token}"} if self.token else {})
 
     def request(
-        self, method: str, path: str, body: Any = None, *, content: str = "application/json", timeout_s: float = 30.0
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        content: str = "application/json",
+        accept: str = "application/json",
+        timeout_s: float = 30.0,
     ) -> Any:
         """The parsed answer (text where it is not JSON); ``ApiError`` where refused, OSError where nobody answers."""
         data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         connection = self._connect(timeout_s)
         try:
-            connection.request(method, path, body=data, headers=self._headers(content))
+            headers = self._headers(content) | {"Accept": accept}
+            connection.request(method, path, body=data, headers=headers)
             answer = connection.getresponse()
             text = answer.read().decode()
         except http.client.HTTPException as error:
