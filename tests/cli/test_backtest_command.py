@@ -92,7 +92,14 @@ def test_intervals_that_were_not_observed_are_said_and_not_scored(ebbtide, short
 def test_what_cannot_be_replayed_is_refused(ebbtide, short_file: Path) -> None:
     told = ebbtide("backtest", short_file, "--against", "static,hindsigt")
     assert told.code == 2
-    assert 'no policy is named "hindsigt"' in told.err
+    assert 'no rival is named "hindsigt"' in told.err
+    told = ebbtide("backtest", short_file, "--against", "ebbtide")
+    assert told.code == 2
+    assert "it always takes part; there are static, reactive, cron, hindsight" in told.err
+    told = ebbtide("backtest", short_file, "--days", 3, "-o", short_file.parent / "none")
+    assert told.code == 2
+    assert "the demand has 2 days to test, not 3" in told.err
+    assert not (short_file.parent / "none").exists()
     rates = short_file.parent / "rates.csv"
     rows = rates.read_text(encoding="utf-8").splitlines()
     rates.write_text("\n".join(row for row in rows if "-09-01" in row or "time" in row) + "\n", encoding="utf-8")

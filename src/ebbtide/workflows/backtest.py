@@ -12,7 +12,7 @@ from ebbtide.errors import InputError
 from ebbtide.settings import read_settings
 from ebbtide.workflows.allocate import silent
 from ebbtide.workflows.backtest_page import page_of
-from ebbtide.workflows.backtest_trial import RIVALS, TROUBLES, Trial
+from ebbtide.workflows.backtest_trial import EBBTIDE, RIVALS, TROUBLES, Trial
 from ebbtide.workflows.demand import Stage, read_demand
 from ebbtide.workflows.reach import refuse_latency_below_service
 from ebbtide.workflows.replay import Backtested, backtested
@@ -37,9 +37,8 @@ def backtest(
     """
     unknown = [name for name in against if name not in RIVALS]
     if unknown:
-        raise InputError(
-            f'no policy is named "{unknown[0]}"', kind="unknown_policy", hint=f"there are {', '.join(RIVALS)}"
-        )
+        hint = f"{'it always takes part; ' if unknown[0] == EBBTIDE else ''}there are {', '.join(RIVALS)}"
+        raise InputError(f'no rival is named "{unknown[0]}"', kind="unknown_policy", hint=hint)
     if troubles not in TROUBLES:
         raise InputError(
             f'no troubles are named "{troubles}"', kind="unknown_troubles", hint=f"there are {', '.join(TROUBLES)}"

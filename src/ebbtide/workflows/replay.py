@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ebbtide.errors import InputError
 from ebbtide.fleet.demand import Floats
 from ebbtide.fleet.fleet import Fleet
 from ebbtide.fleet.horizon import hours_label
@@ -121,9 +122,15 @@ def backtested(
     Weeks are of seven calendar days in the fleet's zone, from the first whole one of the demand; what is left over at
     its end is not tested. Of all that, the last ``days`` are run; None: as many as have forty million requests.
     ``choices``: what the policies chose for a fold, where that is known from another trial; it must be of the same
-    policies and seed. ``InputError`` where the demand has less than two whole days.
+    policies and seed. ``InputError`` where the demand has less than two whole days, or fewer to test than ``days``.
     """
     unit, every = folds_of(fleet, demand)
+    if days is not None and days > days_of(every):
+        raise InputError(
+            f"the demand has {days_of(every)} days to test, not {days}; what is before them is planned on",
+            kind="too_few_days",
+            hint=f"--days {days_of(every)} at most, or give more history",
+        )
     shown = days_that_fit(fleet, demand, every) if days is None else days
     folds = last_days(fleet, every, shown)
     sums = {name: _Sums() for name in ORDER if name == EBBTIDE or name in trial.against}
