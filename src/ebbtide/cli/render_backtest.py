@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from whenever import Instant
 
-from ebbtide.adapters.report.figures import wait, whole
+from ebbtide.adapters.report.figures import share_kept, wait, whole
 from ebbtide.cli.columns import WIDTH, Column, Paint, elided, filled, lines_of, total_width
 from ebbtide.simulate.scoring import Score
 from ebbtide.workflows.backtest_trial import EBBTIDE, REACTIVE
@@ -47,14 +47,12 @@ def backtest_json(found: Backtested) -> dict[str, object]:
 
 
 def share_text(share: float) -> str:
-    """A share with the decimals that matter; never rounded up to all.
+    """A share as a table's cell.
 
     >>> share_text(0.9783), share_text(0.99996), share_text(1.0), share_text(math.nan)
     ('97.8%', '99.9%', '100%', '-')
     """
-    if math.isnan(share):
-        return "-"
-    return "100%" if share == 1.0 else f"{math.floor(share * 1000 + 1e-9) / 10:.1f}%"
+    return share_kept(share).replace(" %", "%").replace("–", "-")
 
 
 def _columns(found: Backtested) -> list[Column]:
@@ -121,7 +119,8 @@ def _span_text(found: Backtested) -> str:
     if found.days == found.possible_days:
         stretches = len(found.tested)
         unit = found.unit if stretches == 1 else f"{found.unit}s"
-        what = f"{stretches} {unit} replayed, each planned on all before it"
+        each = "" if stretches == 1 else "each "
+        what = f"{stretches} {unit} replayed, {each}planned on all before it"
     else:
         days = "the last day" if found.days == 1 else f"the last {found.days} days"
         what = f"{days} of {found.possible_days} replayed, planned on all before"

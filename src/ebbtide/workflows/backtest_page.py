@@ -10,7 +10,7 @@ import numpy as np
 from whenever import Instant
 
 from ebbtide.adapters.report.backtest import BacktestPage, ScoreTable
-from ebbtide.adapters.report.figures import percent, wait, whole
+from ebbtide.adapters.report.figures import percent, share_kept, wait, whole
 from ebbtide.adapters.report.timeline import PoolTimeline, Steps, StretchTimeline, WorkloadTimeline
 from ebbtide.fleet.demand import Floats
 from ebbtide.fleet.planned import Ints
@@ -35,7 +35,7 @@ def page_of(found: Backtested) -> BacktestPage:
         fleet=found.fleet.name,
         time_zone=found.fleet.time_zone,
         headline=f"Research got {whole(ours.research_gpu_h)} of {whole(total)} GPU-hours; "
-        f"{percent(ours.score.attained, 1)} of requests kept their targets",
+        f"{share_kept(ours.score.attained)} of requests kept their targets",
         lede=f"{found.days} day{'s' if found.days > 1 else ''} of demand replayed, planned on what came before; "
         f"seed {found.seed}."
         + ("" if regret is None else f" Regret against hindsight: {percent(regret, 1)} of production's GPU-hours."),
@@ -96,7 +96,7 @@ def _cells(score: Score) -> tuple[str, ...]:
     waits = (score.wait_s(share) for share in SHARES)
     return (
         *("–" if math.isnan(one) else wait(one) for one in waits),
-        "–" if math.isnan(score.attained) else percent(score.attained, 1),
+        share_kept(score.attained),
         f"{score.held.sum()} of {score.cells.sum()}",
     )
 

@@ -48,6 +48,17 @@ def percent(share: float, decimals: int = 0) -> str:
     return f"{share * 100:,.{decimals}f} %"
 
 
+def share_kept(share: float) -> str:
+    """A share in percent with the decimal that matters, rounded down: what was missed shows; missing without any.
+
+    >>> share_kept(0.9783), share_kept(0.99996), share_kept(1.0), share_kept(math.nan)
+    ('97.8 %', '99.9 %', '100 %', '–')
+    """
+    if math.isnan(share):
+        return "–"
+    return "100 %" if share == 1.0 else f"{math.floor(share * 1000 + 1e-9) / 10:.1f} %"
+
+
 def percent_pair(share: float, against: float) -> tuple[str, str]:
     """Two shares with as many decimals as it takes to tell them apart (three at most).
 
