@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-NAMES = ("help", "sizing", "simulation", "plan", "whole", "aggregate", "control")
+NAMES = ("help", "sizing", "simulation", "plan", "whole", "aggregate", "control", "generator")
 
 
 def main(names: list[str]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
 import subprocess
 import sys
@@ -136,6 +137,7 @@ class Crew:
         with theirs:
             command = [sys.executable, "-m", "ebbtide.adapters.load.worker", str(theirs.fileno())]
             self._processes.append(subprocess.Popen(command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL))
+        os.set_blocking(ours.fileno(), True)
         pipe = Connection(ours.detach())
         self._pipes.append(pipe)
         self._beats.append(Beat(sent=0, known=0, in_flight=0))

@@ -44,6 +44,7 @@ def items_of(document: TargetDocument, *, model: str | None) -> tuple[Item, ...]
     else:
         assert requests.prompts is not None  # the rules ask for one of the three
         path = folder / requests.prompts
+        build.folder = path.parent  # files that its lines name lie beside it
         found = [build.item(line, Place(file=str(path), line=number)) for number, line in _lines(path)]
     if not found:
         place = Place(file=str(folder / (requests.prompts or requests.template.values if requests.template else "")))
