@@ -68,6 +68,8 @@ def main(requests: int = 6_000) -> int:
         subprocess.run(make, check=True)
         for options, wanted in (((), "latency"), (("--hurry", "2"), "quality")):
             found = measured(folder, requests, *options)
+            if "error" in found:
+                print(found["error"])
             print(
                 f"{' '.join(options) or 'every picture whole'}: {found.get('low_rps')} to {found.get('high_rps')} "
                 f"pictures a second, limited by {found.get('limited_by')}; {found.get('requests')} requests, "

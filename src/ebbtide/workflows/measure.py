@@ -21,12 +21,14 @@ from ebbtide.adapters.load.items import Item
 from ebbtide.adapters.load.messages import Setup
 from ebbtide.adapters.load.preflight import first_answers
 from ebbtide.adapters.load.prompts import items_of
+from ebbtide.adapters.report.measurement import render_measurement
 from ebbtide.capacity.claim import CapacityClaim
 from ebbtide.capacity.quality import Comparison, Pairs, compared
 from ebbtide.capacity.search import Found, outcome
 from ebbtide.capacity.steps import SearchState, Wish
 from ebbtide.errors import InputError, Place
 from ebbtide.workflows.measure_claim import buffered, claim_of, near_steps, now
+from ebbtide.workflows.measure_page import page_of
 from ebbtide.workflows.measure_setup import endpoint_of, law_of, limits_of
 from ebbtide.workflows.measure_start import Baseline, baseline, pairs_of, ramp
 from ebbtide.workflows.measure_steps import Measuring, Progress, Run, Watch, replayed
@@ -209,18 +211,21 @@ def _written(
     content = parquet(run.steps)
     evidence = others["parquet"], sha256(content)
     model = _model(job.document, job.seen)
+    seen = fingerprint(job.seen, job.document.spec.hardware, job.document.spec.settings, model)
     claim = claim_of(
         job.document,
         run,
         found,
-        fingerprint=fingerprint(job.seen, job.document.spec.hardware, job.document.spec.settings, model),
+        fingerprint=seen,
         law=job.law,
         evidence=evidence,
         at=now(),
     )
     comparison = _compared(run, found, idle)
     make_folder(output.parent)
-    outputs = [Output(path=evidence[0], content=content)]
+    warnings = tuple(_warnings(run, found))
+    page = render_measurement(page_of(job.document, run, found, claim, seen, warnings))
+    outputs = [Output(path=evidence[0], content=content), Output(path=others["html"], content=page.encode())]
     if claim is not None:
         outputs.append(claim_output(output, claim))
     write_together(outputs)
@@ -231,7 +236,7 @@ def _written(
         run=run,
         claim=claim,
         comparison=comparison,
-        warnings=tuple(_warnings(run, found)),
+        warnings=warnings,
         written=tuple(one.path for one in outputs),
     )
 
