@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import monotonic
 
+from ebbtide.adapters.load.apart import run_apart
 from ebbtide.adapters.load.calls import Call, Fault
 from ebbtide.adapters.load.client import Client
 from ebbtide.adapters.load.endpoint import Endpoint
@@ -34,7 +35,7 @@ class Idle:
 
 def first_answers(endpoint: Endpoint, items: Sequence[Item], *, count: int = FIRST) -> Idle:
     """The first few answers. Raises ``TemporaryError`` or ``PermanentError`` for an endpoint that gives none."""
-    found = asyncio.run(_asked(endpoint, items, range(count), lambda done: None))
+    found = run_apart(_asked(endpoint, items, range(count), lambda done: None))
     for one in found:
         if one.fault is not Fault.NONE:
             raise refusal(endpoint, one)
@@ -43,7 +44,7 @@ def first_answers(endpoint: Endpoint, items: Sequence[Item], *, count: int = FIR
 
 def idle_answers(endpoint: Endpoint, items: Sequence[Item], count: int, done: Callable[[int], None]) -> Idle:
     """Answers to the first ``count`` items, one at a time: what load is compared with (§M.6)."""
-    found = asyncio.run(_asked(endpoint, items, range(min(count, len(items))), done))
+    found = run_apart(_asked(endpoint, items, range(min(count, len(items))), done))
     return Idle(items=tuple(one.item for one in found), calls=found)
 
 
