@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,13 +34,14 @@ class PoolCosts:
 
 
 def pool_costs(
-    fleet: Fleet, pool: Pool, windows: Sequence[Window], demand: Sequence[Sequence[WindowDemand]]
+    fleet: Fleet, pool: Pool, windows: Sequence[Window], demand: Iterable[Sequence[WindowDemand]]
 ) -> PoolCosts:
     """One pool's costs in all candidate ``windows``; ``demand[w][k]`` is its workload w's in window k."""
     hours = np.array([window.nominal_hours for window in windows])
+    workloads = fleet.workloads_of(pool.name)
     found = pool_windows(
         pool,
-        fleet.workloads_of(pool.name),
+        workloads,
         demand,
         hours=hours,
         research=fleet.research,
@@ -55,8 +56,8 @@ def pool_costs(
     return PoolCosts(
         costs_usd=costs,
         missed=(
-            Missed(by_arc=shortage, rounding=len(demand) * claim / SHORTAGE_UNITS),
-            Missed(by_arc=unserved, rounding=len(demand) * claim / UNSERVED_UNITS),
+            Missed(by_arc=shortage, rounding=len(workloads) * claim / SHORTAGE_UNITS),
+            Missed(by_arc=unserved, rounding=len(workloads) * claim / UNSERVED_UNITS),
         ),
         move_usd=move_cost_usd(pool, fleet.research),
         node_usd_per_h=node_usd_per_h,

@@ -81,7 +81,8 @@ def _candidate_costs(
     for done, pool in enumerate(pools):
         progress("choosing windows", done, len(pools))
         workloads = fleet.workloads_of(pool.name)
-        demand = [[demand_of(one.name, window, None) for window in windows] for one in workloads]
+        # One workload's at a time: all candidates' demand at once is a good part of what planning holds.
+        demand = ([demand_of(one.name, window, None) for window in windows] for one in workloads)
         costs.append(pool_costs(fleet, pool, windows, demand))
     progress("choosing windows", len(pools), len(pools))
     return costs

@@ -6,7 +6,7 @@ is worth less than a ten-millionth of what research pays for its GPUs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,7 +59,7 @@ class PoolCurves:
 def pool_curves(
     pool: Pool,
     workloads: Sequence[Workload],
-    demand: Sequence[Sequence[WindowDemand]],
+    demand: Iterable[Sequence[WindowDemand]],
     *,
     hours: Floats,
     research: Research,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -60,7 +60,7 @@ class Needs:
 
 
 def pool_needs(
-    pool: Pool, workloads: Sequence[Workload], demand: Sequence[Sequence[WindowDemand]], *, confidence: float
+    pool: Pool, workloads: Sequence[Workload], demand: Iterable[Sequence[WindowDemand]], *, confidence: float
 ) -> Needs:
     """The needs of one pool's workloads; ``InputError`` where not even their minima fit into it."""
     shape = node_shape(pool.gpus_per_node, [workload.gpus_per_replica for workload in workloads])

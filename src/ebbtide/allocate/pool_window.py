@@ -7,7 +7,7 @@ allocation of the count it settles on.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -138,7 +138,7 @@ class PoolWindow:
 def pool_windows(
     pool: Pool,
     workloads: Sequence[Workload],
-    demand: Sequence[Sequence[WindowDemand]],
+    demand: Iterable[Sequence[WindowDemand]],
     *,
     hours: Floats,
     research: Research,
