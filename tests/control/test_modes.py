@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ebbtide.control.actions import Record
+from ebbtide.control.actions import Cordon, Record, SetReplicas
 from ebbtide.control.loop import tick
 from ebbtide.control.state import Mode
 from ebbtide.control.world import Result
@@ -64,3 +64,24 @@ def test_paused_nothing_is_done_and_that_is_said(scene):
     assert (decision.actions, decision.phase) == ((), "Paused")
     assert [one.why.rule for one in decision.withheld] == ["§6.9"]
     assert decision.next_look_s > at_s
+
+
+def test_told_to_stop_it_finishes_the_act_and_leaves_the_rest(scene):
+    at_s = scene.at("02:00")
+    world = Recording(scene.state(at_s, replicas=NIGHT, mode=Mode.ACTIVE))
+    done = tick(world, scene.fleet, scene.schedule, at_s, goes_on=lambda: len(world.done) < 3)
+    assert tuple(world.done) == done.decision.actions[:3]
+    assert len(done.results) == 3
+
+
+def test_in_doubt_nothing_leaves_production_and_production_still_grows(scene):
+    at_s = scene.at("02:00")
+    doubt = "schedule.yaml cannot be read"
+    night = scene.decide(scene.state(at_s, replicas=NIGHT, doubt=doubt), at_s)
+    assert [one.workload for one in night.actions if isinstance(one, Cordon | SetReplicas)] == ["agents"]  # it grows
+    assert {one.why.text for one in night.withheld if one.why.rule == "§6.9"} == {doubt}
+    at_s = scene.at("08:30")
+    work = {"replicas": {"chat": 25, "agents": 9}, "production": 11, "ephemeral": 21}
+    certain = scene.decide(scene.state(at_s, **work), at_s)
+    assert [one for one in certain.actions if isinstance(one, Cordon)]
+    assert scene.decide(scene.state(at_s, doubt=doubt, **work), at_s).actions == certain.actions

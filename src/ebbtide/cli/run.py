@@ -47,8 +47,8 @@ def run(
     """
     from ebbtide.adapters.telemetry.log import open_log
     from ebbtide.settings import read_settings
-    from ebbtide.workflows.run import RunOptions
     from ebbtide.workflows.run import run as workflow
+    from ebbtide.workflows.run_places import RunOptions
 
     options = RunOptions(
         fleet=fleet,

@@ -140,6 +140,8 @@ def no_yield(draft: Draft, book: Ledger) -> Why | None:
         return why("6.6", "nodes do not add up", difference=book.difference, ticks=ticks)
     if draft.at_s >= draft.plan.valid_until_s:
         return why("6.9", "the schedule is no longer valid", valid_until_s=draft.plan.valid_until_s)
+    if draft.state.doubt:
+        return why("6.9", draft.state.doubt)
     above = _above_plan(draft, book)
     if above is not None:
         name, one = above

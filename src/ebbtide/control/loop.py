@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from ebbtide.control.actions import Action, Decision, Record
@@ -21,8 +22,16 @@ class Tick:
     results: tuple[tuple[Action, Result], ...]
 
 
-def tick(world: World, fleet: Fleet, schedule: Schedule, at_s: float, limits: Limits = DEFAULT_LIMITS) -> Tick:
-    """Look once and act on what was seen.
+def tick(
+    world: World,
+    fleet: Fleet,
+    schedule: Schedule,
+    at_s: float,
+    limits: Limits = DEFAULT_LIMITS,
+    *,
+    goes_on: Callable[[], bool] = lambda: True,
+) -> Tick:
+    """Look once and act on what was seen. ``goes_on`` is asked before each action: False leaves the rest undone.
 
     In Shadow nothing is done. Where the record cannot be written nothing else is done either: what is not written
     home must not begin (§6.1). Any other action that fails stands alone: the next tick asks again.
@@ -32,6 +41,8 @@ def tick(world: World, fleet: Fleet, schedule: Schedule, at_s: float, limits: Li
     results: list[tuple[Action, Result]] = []
     if state.mode is Mode.ACTIVE:
         for action in decision.actions:
+            if not goes_on():
+                break
             result = world.apply(action, at_s)
             results.append((action, result))
             if isinstance(action, Record) and result is not Result.DONE:

@@ -177,7 +177,7 @@ def _no_shrink(draft: Draft, seen: Replicas) -> str:
         return "a rollout is under way"
     if draft.wants.held_by:
         return f"held by {draft.wants.held_by}"
-    return "the schedule is no longer valid" if draft.at_s >= draft.plan.valid_until_s else ""
+    return "the schedule is no longer valid" if draft.at_s >= draft.plan.valid_until_s else draft.state.doubt
 
 
 def _draining(draft: Draft, standing: frozenset[str]) -> bool:

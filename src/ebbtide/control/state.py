@@ -162,7 +162,8 @@ class State:
 
     ``live_rps``: live demand by workload; a workload that is absent is "not observed" (§6.7), as is one last measured
     at ``live_at_s`` too long ago. ``memory``: what home keeps (moves in progress, move times, quarantine …).
-    ``paused``: somebody paused the Schedule.
+    ``paused``: somebody paused the Schedule. ``doubt``: why Fleet and Schedule may not be what people mean by now (one
+    can no longer be read): nothing leaves production then, as after ``validUntil``; "": no doubt.
     """
 
     production: Sight
@@ -173,6 +174,7 @@ class State:
     live_at_s: float = float("-inf")
     overrides: tuple[Override, ...] = ()
     paused: bool = False
+    doubt: str = ""
 
     def sight(self, side: Side) -> Sight:
         """The cluster on that side."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ebbtide.adapters.kubernetes.connections import connect
 from ebbtide.adapters.kubernetes.world import KubernetesWorld
 from ebbtide.adapters.telemetry.metrics import Metrics
 from ebbtide.control.actions import Action, Decision, Record
@@ -13,8 +15,12 @@ from ebbtide.control.decide import decide
 from ebbtide.control.state import Mode, State
 from ebbtide.control.world import Result
 from ebbtide.errors import InputError, WorldError
+from ebbtide.fleet.fleet import Fleet
+from ebbtide.fleet.schedule import Schedule
 from ebbtide.settings import Settings
-from ebbtide.workflows.run import RunOptions, open_controller
+from ebbtide.workflows.run_controller import Controller, Hold
+from ebbtide.workflows.run_places import RunOptions, clusters_of, find_home
+from ebbtide.workflows.run_told import Teller
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,21 +46,38 @@ def dry_run(options: RunOptions, settings: Settings, log: Any) -> DryRun:
 
     Raises as ``run`` does at its start; ``InputError`` where no Schedule is in force.
     """
-    with open_controller(options, settings, log, Metrics(), dry_run=True) as controller:
-        documents = controller.documents
+    home = find_home(options, settings)
+    with ExitStack() as stack:
+        stack.callback(home.close)
+        documents = home.source.read()
         if documents.schedule is None:
             raise InputError(documents.blocked, kind="blocked")
-        world = controller.world(documents)
-        at_s = time.time()
-        state = replace(world.observe(at_s), mode=Mode.ACTIVE)
-        decision = decide(state, documents.fleet, documents.schedule, at_s)
-        for problem in world.take_problems():
-            log.warning("call failed", problem=str(problem))
-        return DryRun(
-            state=state,
-            decision=decision,
-            answers=tuple(_tried(world, one, at_s) for one in decision.actions if not isinstance(one, Record)),
+        named = clusters_of(documents.fleet, settings)
+        clusters = connect(named, kubeconfig=options.kubeconfig, dry_run=True)
+        for cluster in {id(one): one for one in clusters.values()}.values():
+            stack.callback(cluster.close)
+        controller = Controller(
+            home.source,
+            documents,
+            named,
+            clusters,
+            Hold(ours=lambda: True),
+            namespace=home.namespace,
+            instance="dry-run",
+            settings=settings,
+            teller=Teller(log, Metrics(), None),
         )
+        return _looked(controller.world(documents), documents.fleet, documents.schedule, log)
+
+
+def _looked(world: KubernetesWorld, fleet: Fleet, schedule: Schedule, log: Any) -> DryRun:
+    at_s = time.time()
+    state = replace(world.observe(at_s), mode=Mode.ACTIVE)
+    decision = decide(state, fleet, schedule, at_s)
+    for problem in world.take_problems():
+        log.warning("call failed", problem=str(problem))
+    answers = tuple(_tried(world, one, at_s) for one in decision.actions if not isinstance(one, Record))
+    return DryRun(state=state, decision=decision, answers=answers)
 
 
 def _tried(world: KubernetesWorld, action: Action, at_s: float) -> Answered:

@@ -5,7 +5,6 @@ All of it works while no controller runs: it is read when one does.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -16,7 +15,7 @@ from whenever import Instant, PlainDateTime, ZonedDateTime
 
 from ebbtide.adapters.documents.fleet import fleet_of_object, read_fleet
 from ebbtide.adapters.documents.schedule import read_schedule, schedule_of_object
-from ebbtide.adapters.kubernetes.clients import Cluster, config_of
+from ebbtide.adapters.kubernetes.clients import Cluster
 from ebbtide.adapters.kubernetes.connections import connect
 from ebbtide.adapters.kubernetes.home import ConfigMapHome, Home, ScheduleHome
 from ebbtide.adapters.kubernetes.lease import LeaseObject
@@ -25,10 +24,11 @@ from ebbtide.adapters.kubernetes.wishes import MapWishes, PeoplesWishes, Schedul
 from ebbtide.control.state import Side
 from ebbtide.errors import InputError, PermanentError, Place
 from ebbtide.fleet.fleet import Fleet
-from ebbtide.fleet.operations import ClusterRef, Clusters, Override, OverrideKind, Pause
+from ebbtide.fleet.operations import Override, OverrideKind, Pause
 from ebbtide.fleet.schedule import Schedule
 from ebbtide.settings import Settings
 from ebbtide.workflows.run_documents import ROOT
+from ebbtide.workflows.run_places import clusters_of, home_of
 
 Plain = dict[str, Any]
 
@@ -119,31 +119,6 @@ def _from_cluster(where: Where, settings: Settings) -> Desk:
         wishes=ScheduleWishes(home, space, name),
         memory=ScheduleHome(home, space, name),
         board=Noticeboard(home, space, f"ebbtide-{fleet.name}-status"),
-    )
-
-
-def home_of(namespace: str, settings: Settings, *, kubeconfig: str | None) -> tuple[Cluster, str]:
-    """The production cluster as the environment names it, and the namespace of the home."""
-    inside = settings.context_production is None and "KUBERNETES_SERVICE_HOST" in os.environ
-    config = config_of(context=settings.context_production, in_cluster=inside, kubeconfig=kubeconfig)
-    return Cluster(config, name="production"), namespace or config.namespace
-
-
-def clusters_of(fleet: Fleet, settings: Settings) -> Clusters:
-    """The two clusters: the settings' contexts before the Fleet's; ``PermanentError`` where neither names one."""
-    production, research = settings.context_production or "", settings.context_research or ""
-    named = fleet.clusters
-    if named is None and not (production and research):
-        raise PermanentError(
-            f"Fleet {fleet.name} names no clusters",
-            kind="no_clusters",
-            place=Place(field="spec.clusters"),
-            hint="name them there, or set EBBTIDE_CONTEXT_PRODUCTION and EBBTIDE_CONTEXT_RESEARCH",
-        )
-    default = Clusters(production=ClusterRef(), research=ClusterRef()) if named is None else named
-    return Clusters(
-        production=ClusterRef(context=production) if production else default.production,
-        research=ClusterRef(context=research) if research else default.research,
     )
 
 

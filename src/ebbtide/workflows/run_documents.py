@@ -1,7 +1,8 @@
 """Fleet and Schedule while the controller runs: from files or from the cluster, read again when they change.
 
-A document that can no longer be read leaves the last good one in force, and is said at every turn: a slip in an editor
-must stop no morning's reclaim. A document that is gone, or a second Schedule for one Fleet, blocks: nothing is begun.
+A document that can no longer be read leaves the last good one in force, in doubt: a slip in an editor must stop no
+morning's reclaim, so production still grows as planned and what is in motion goes on, but nothing leaves production
+any more. A document that is gone, or a second Schedule for one Fleet, blocks: nothing is begun.
 """
 
 from __future__ import annotations
@@ -39,6 +40,14 @@ class Documents:
     generations: Mapping[str, int] = field(default_factory=dict)
     uids: Mapping[str, str] = field(default_factory=dict)
     statuses: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+
+    @property
+    def doubt(self) -> str:
+        """Why nothing may leave production: what somebody wrote last cannot be read. "" where it can.
+
+        A home that does not answer is no doubt: what it holds may well be as it was, and freshness is another rule.
+        """
+        return f"cannot be read: {self.problem}" if isinstance(self.problem, InputError) else ""
 
 
 class DocumentSource(Protocol):

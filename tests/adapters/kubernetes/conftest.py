@@ -46,7 +46,26 @@ def script() -> Script:
 
 
 @pytest.fixture
-def cluster(script: Script):
+def connected():
+    """Makes connections to a server that is a function of the request."""
+    made: list[Cluster] = []
+
+    def connect(answer: Callable[[httpx2.Request], httpx2.Response], **more: object) -> Cluster:
+        pace = Pace(per_s=1e6, silence_s=0.001)
+        made.append(Cluster(_config(), transport=httpx2.MockTransport(answer), pace=pace, **more))
+        return made[-1]
+
+    yield connect
+    for one in made:
+        one.close()
+
+
+@pytest.fixture
+def cluster(script: Script, connected):
+    return connected(script.answer)
+
+
+def _config():
     config = KubeConfig.from_dict(
         {
             "current-context": "prod",
@@ -56,9 +75,7 @@ def cluster(script: Script):
         }
     ).get()
     assert config is not None
-    made = Cluster(config, transport=httpx2.MockTransport(script.answer), pace=Pace(per_s=1e6, silence_s=0.001))
-    yield made
-    made.close()
+    return config
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+import httpx2
 import pytest
 
 from ebbtide.adapters.kubernetes.clients import JSON_PATCH, config_of
@@ -126,3 +127,23 @@ def test_a_context_that_is_not_there_is_the_users_to_mend(tmp_path):
         config_of(context="nowhere", kubeconfig=str(tmp_path / "config"))
     with pytest.raises(PermanentError, match="the current context cannot be used"):
         config_of(kubeconfig=str(tmp_path / "config"))
+
+
+def test_a_dry_delete_says_so_where_the_server_looks_for_it(script, connected):
+    """With options in the body a server reads none in the query: the pod would be gone."""
+    dry = connected(script.answer, dry_run=True)
+    dry.delete("/api/v1/namespaces/x/pods/p", {"gracePeriodSeconds": 1})
+    dry.delete("/api/v1/namespaces/x/pods/q")
+    assert [body["dryRun"] for body in script.bodies] == [["All"], ["All"]]
+    assert script.bodies[0]["gracePeriodSeconds"] == 1
+
+
+def test_no_error_holds_the_token(script, connected):
+    def refuse(request):
+        assert request.headers["Authorization"] == "Bearer secret"
+        return httpx2.Response(401, json={"message": "Unauthorized"})
+
+    with pytest.raises(ApiError) as caught:
+        connected(refuse).list("/api/v1/nodes", dict)
+    assert str(caught.value) == "list nodes of prod: forbidden: Unauthorized"
+    assert "secret" not in repr(caught.value) + repr(caught.value.__context__)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import httpx2
@@ -55,7 +55,8 @@ def config_of(*, context: str | None = None, in_cluster: bool = False, kubeconfi
 class Cluster:
     """One API server. ``name`` is for people; every call is an ``Asked`` and fails as an ``ApiError``.
 
-    ``calls`` counts them by verb and resource.
+    ``calls`` counts them by verb and resource. ``may_write`` is asked last thing before a write is sent (§6.1: a
+    process that was stopped in the middle of an action may wake when its Lease is another's); None: always.
     """
 
     def __init__(
@@ -66,11 +67,13 @@ class Cluster:
         pace: Pace | None = None,
         transport: httpx2.BaseTransport | None = None,
         dry_run: bool = False,
+        may_write: Callable[[], bool] | None = None,
+        timeout: httpx2.Timeout = TIMEOUT,
     ) -> None:
         self.name = name or config.context_name
         self.calls: dict[tuple[str, str], int] = {}
         # The body is not compressed: within a data centre unpacking costs more than the wire.
-        self._http: httpx2.Client = Client(config, ConnectionParams(timeout=TIMEOUT, transport=transport))
+        self._http: httpx2.Client = Client(config, ConnectionParams(timeout=timeout, transport=transport))
         self._http.headers.update(
             {"Accept": "application/json", "Accept-Encoding": "identity", "User-Agent": "ebbtide"}
         )
@@ -78,6 +81,7 @@ class Cluster:
         self._budget = Budget(self._pace, time.monotonic())
         self._silence = Silence(self._pace, random.Random().random)
         self._dry_run = dry_run
+        self._may_write = may_write
 
     def close(self) -> None:
         """Give the connections back."""
@@ -129,6 +133,8 @@ class Cluster:
 
     def delete(self, path: str, body: Json | None = None) -> None:
         """Delete an object; one that is gone is gone."""
+        if self._dry_run:  # a server that gets options in the body reads none in the query
+            body = {"apiVersion": "v1", "kind": "DeleteOptions", **(body or {}), "dryRun": ["All"]}
         try:
             self._send("DELETE", path, body=body)
         except ApiError as problem:
@@ -157,6 +163,8 @@ class Cluster:
             content=None if body is None else msgspec.json.encode(body),
             headers={"Content-Type": content_type} if body is not None else None,
         )
+        if method != "GET" and self._may_write is not None and not self._may_write():
+            raise ApiError(Kind.DEPOSED, asked, "not sent: the Lease is no longer ours")
         try:
             response = self._http.send(request)
         except (httpx2.HTTPError, OSError, ConfigError) as error:

@@ -20,6 +20,7 @@ class Kind(StrEnum):
     BUDGET = "budget"  # a PodDisruptionBudget lets no pod go now
     BUSY = "busy"  # 429 and 5xx: back off
     UNREACHABLE = "unreachable"  # no answer at all
+    DEPOSED = "deposed"  # never sent: another controller may hold the Lease by now (§6.1)
 
 
 RESULTS = {
@@ -30,6 +31,7 @@ RESULTS = {
     Kind.BUDGET: Result.REFUSED,
     Kind.BUSY: Result.FAILED,
     Kind.UNREACHABLE: Result.FAILED,
+    Kind.DEPOSED: Result.REFUSED,
 }
 
 

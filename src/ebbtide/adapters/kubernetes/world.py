@@ -29,6 +29,7 @@ class Wishes:
     mode: Mode = Mode.SHADOW
     overrides: tuple[Override, ...] = ()
     paused: bool = False
+    doubt: str = ""
     live_rps: Mapping[str, float] = field(default_factory=dict)
     live_at_s: float = float("-inf")
 
@@ -82,6 +83,7 @@ class KubernetesWorld:
             live_at_s=wishes.live_at_s,
             overrides=wishes.overrides,
             paused=wishes.paused,
+            doubt=wishes.doubt,
         )
         return self._last
 

@@ -91,25 +91,37 @@ def _samples(response: httpx2.Response) -> tuple[Sample, ...]:
         raise PermanentError(f"Prometheus' answer is not readable: {problem}", kind="prometheus_form") from None
 
 
-def rates_by_key(samples: Iterable[Sample], *, now_s: float) -> dict[str, float]:
-    """The rates by the workloads' foreign keys; what is stale, no number or below 0 is not observed.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rates:
+    """Rates by the workloads' foreign keys, and when the oldest of them was measured."""
+
+    rps: Mapping[str, float] = field(default_factory=dict)
+    at_s: float = float("-inf")
+
+
+def rates_by_key(samples: Iterable[Sample], *, now_s: float) -> Rates:
+    """The rates of an answer; what is stale, no number or below 0 is not observed.
 
     A series' key is its only label, else the one of a workload's names. Two series of one key say that the query
     does not sum: then neither counts.
 
     >>> one = Sample(labels={"service": "m-small/c5"}, at_s=100.0, value=3.5)
-    >>> rates_by_key([one], now_s=101.0), rates_by_key([one], now_s=900.0), rates_by_key([one, one], now_s=101.0)
-    ({'m-small/c5': 3.5}, {}, {})
+    >>> rates_by_key([one], now_s=101.0)
+    Rates(rps={'m-small/c5': 3.5}, at_s=100.0)
+    >>> rates_by_key([one], now_s=900.0).rps, rates_by_key([one, one], now_s=101.0).rps
+    ({}, {})
     """
-    found: dict[str, float] = {}
+    found: dict[str, Sample] = {}
     twice: set[str] = set()
     for sample in samples:
         key = _key(sample.labels)
         if key is None or not math.isfinite(sample.value) or sample.value < 0 or now_s - sample.at_s > STALE_S:
             continue
         twice |= {key} & found.keys()
-        found[key] = sample.value
-    return {key: rate for key, rate in found.items() if key not in twice}
+        found[key] = sample
+    counted = {key: one for key, one in found.items() if key not in twice}
+    oldest_s = min((one.at_s for one in counted.values()), default=float("-inf"))
+    return Rates(rps={key: one.value for key, one in counted.items()}, at_s=oldest_s)
 
 
 def _key(labels: Mapping[str, str]) -> str | None:

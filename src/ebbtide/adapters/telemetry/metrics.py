@@ -9,8 +9,9 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from ebbtide.control.loop import Tick
-from ebbtide.control.state import Side, State
+from ebbtide.control.state import Mode, Side, State
 from ebbtide.fleet.fleet import Fleet
+from ebbtide.fleet.schedule import Schedule
 
 PHASES = ("Holding", "Yielding", "Reclaiming", "Paused", "Blocked")
 
@@ -38,6 +39,7 @@ class Metrics:
         self.shortage = gauge("shortage", "Replicas (of a workload) or nodes (of a pool) below the plan.", "of")
         self.quota = gauge("quota_gpus", "Nominal quota of a pool's ephemeral flavor.", "pool")
         self.live = gauge("live_rate_rps", "Observed arrival rate.", "workload")
+        self.live_share = gauge("live_demand_share", "Observed rate over what the plan holds.", "workload")
         self.withheld = gauge("withheld", "What is withheld now, by rule.", "rule")
         self.sight_age = gauge("sight_age_seconds", "How old the last sight of a cluster is.", "side")
         self.last_tick = gauge("last_tick_timestamp_seconds", "When the last tick ended.")
@@ -48,7 +50,9 @@ class Metrics:
         self.tick_s = Histogram("ebbtide_tick_seconds", "How long a tick takes.", registry=registry)
         self._calls: Tally[tuple[str, str, str]] = Tally()
 
-    def saw(self, tick: Tick, state: State, fleet: Fleet, *, at_s: float, took_s: float) -> None:
+    def saw(
+        self, tick: Tick, state: State, fleet: Fleet, schedule: Schedule | None, *, at_s: float, took_s: float
+    ) -> None:
         """One tick."""
         self.ticks.inc()
         self.tick_s.observe(took_s)
@@ -61,7 +65,11 @@ class Metrics:
         _all(self.shortage, {(name,): short for name, short in tick.decision.shortages.items()})
         for side in Side:
             self.sight_age.labels(str(side)).set(at_s - state.sight(side).seen_at_s)
+        self.active.set(state.mode is Mode.ACTIVE)
         self._stands(state, fleet)
+        holds_rps = {} if schedule is None else holds_of(schedule, tick.decision.window)
+        shares = {(name,): rate / holds_rps[name] for name, rate in state.live_rps.items() if holds_rps.get(name)}
+        _all(self.live_share, shares)
 
     def _stands(self, state: State, fleet: Fleet) -> None:
         nodes: Tally[tuple[str, str, str]] = Tally()
@@ -87,6 +95,12 @@ class Metrics:
             key = (cluster, verb, resource)
             self.calls.labels(*key).inc(max(count - self._calls[key], 0))
             self._calls[key] = count
+
+
+def holds_of(schedule: Schedule, window: str) -> dict[str, float]:
+    """What a window's planned replicas hold, by workload; nothing where there is no such window."""
+    index = next((k for k, one in enumerate(schedule.windows) if one.name == window), None)
+    return {} if index is None else {one.name: one.holds_rps[index] for one in schedule.workloads}
 
 
 def _all(gauge: Gauge, values: Mapping[Any, float]) -> None:
