@@ -214,3 +214,24 @@ def test_documents_that_are_wrong(ebbtide: Command, tmp_path: Path, wrong: str, 
 def test_an_address_with_a_password(ebbtide: Command, tmp_path: Path) -> None:
     told = ebbtide("measure", target(tmp_path, "http://me:secret@127.0.0.1:9/v1/chat/completions"))
     assert (told.code, "holds a password" in told.err, "secret" in told.err) == (2, True, False)
+
+
+def test_quality_that_no_rate_holds_is_said_before_any_load(
+    ebbtide: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workflow, "Crew", VirtualCrew)
+    with simulated(Shape(slots=4, time_s=0.001, wrong_base=1.0)) as address:
+        told = ebbtide("measure", target(tmp_path, f"{address}/v1/chat/completions"), "-o", tmp_path / "claim.yaml")
+    assert told.code == 3
+    assert told.out == "no rate holds it: at idle 0 of 20 answers were right (0.0%), 90.0% are required\n"
+    assert not (tmp_path / "claim.yaml").exists()
+
+
+def test_what_a_run_costs_is_told_before_it(ebbtide: Command, url: str, tmp_path: Path) -> None:
+    told = ebbtide("measure", target(tmp_path, url), "-o", tmp_path / "claim.yaml")
+    lines = told.err.splitlines()
+    assert "requests, at most 40,000; " in next(line for line in lines if line.startswith("likely "))
+    steps = [line for line in lines if line.startswith("step ")]
+    assert steps[0].startswith("step 1: 3/s, 800 requests: passes (")
+    assert "min left" in steps[0]
+    assert steps[-1].endswith("; resolved")

@@ -9,6 +9,7 @@ import typer
 
 from ebbtide.cli.answers import Exit, put, put_json, say
 from ebbtide.cli.kernel_cache import ensure_kernel_cache
+from ebbtide.errors import one_line
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, for scripts.")]
 
@@ -32,14 +33,19 @@ def measure(
     from ebbtide.workflows.measure import measure as workflow
 
     with MeasureTalk(quiet=json) as talk:
-        found = workflow(target, output, processes=processes, resume=resume, watch=talk.watch, told=talk.told)
+        try:
+            found = workflow(target, output, processes=processes, resume=resume, watch=talk.watch, told=talk.told)
+        except KeyboardInterrupt:
+            talk.stopped(output.with_suffix(".steps"))
+            raise
     if json:
         put_json(measured_json(found))
     else:
         for line in found.warnings:
             say(line)
         put(measured_text(found))
-        say("wrote " + ", ".join(str(path) for path in found.written))
+        if found.written:
+            say("wrote " + ", ".join(one_line(str(path)) for path in found.written))
     return Exit.DONE if found.found.resolved else Exit.INFEASIBLE
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 from math import ceil
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 from ebbtide.capacity.verdict import Verdict
 from ebbtide.cli.answers import say
+from ebbtide.errors import one_line
 
 if TYPE_CHECKING:
     from ebbtide.workflows.measure_steps import Progress
@@ -39,10 +41,13 @@ class MeasureTalk:
         self._clear()
 
     def told(self, text: str) -> None:
-        """What happens before the first step: on a terminal in place, elsewhere a line when it is something new."""
+        """What happens before the first step: a line, in place on terminals where it counts (``what: how far``)."""
         if self._quiet:
             return
-        if self._terminal:
+        if ":" not in text:
+            self._clear()
+            say(text)
+        elif self._terminal:
             self._show(text)
         elif text.partition(":")[0] != self._before:
             self._before = text.partition(":")[0]
@@ -57,6 +62,13 @@ class MeasureTalk:
             say(finished_line(progress))
         elif self._terminal:
             self._show(present_line(progress))
+
+    def stopped(self, folder: Path) -> None:
+        """After Ctrl-C: where the finished steps are."""
+        self._clear()
+        kept = len(list(folder.glob("*.parquet")))
+        if kept and not self._quiet:
+            say(f"{kept} finished steps are kept in {one_line(str(folder))}; go on with --resume")
 
     def _show(self, text: str) -> None:
         sys.stderr.write("\r\x1b[K" + text[:160])

@@ -14,7 +14,8 @@ def measured_text(found: Measured) -> str:
     lines = []
     claim = found.claim
     if claim is None:
-        lines.append("no rate has a bound on both sides yet: more requests or time are needed")
+        more = "no rate has a bound on both sides yet: more requests or time are needed"
+        lines.append(found.found.reason if not found.run.steps else more)
     else:
         held = claim.sustained
         half = (held.high_rps - held.low_rps) / (held.high_rps + held.low_rps)

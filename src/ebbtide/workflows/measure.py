@@ -11,26 +11,22 @@ import numpy as np
 
 from ebbtide.adapters.documents.files import Output, make_folder, refuse_foreign, write_together
 from ebbtide.adapters.documents.target import TargetDocument, read_target
-from ebbtide.adapters.load.checks import Quality, quality_of
 from ebbtide.adapters.load.crew import Crew
-from ebbtide.adapters.load.endpoint import Endpoint
 from ebbtide.adapters.load.evidence import RunFolder, parquet, sha256
-from ebbtide.adapters.load.fingerprint import Seen, fingerprint, look
-from ebbtide.adapters.load.gaps import Law
-from ebbtide.adapters.load.items import Item
+from ebbtide.adapters.load.fingerprint import fingerprint
 from ebbtide.adapters.load.messages import Setup
-from ebbtide.adapters.load.preflight import first_answers
-from ebbtide.adapters.load.prompts import items_of
 from ebbtide.adapters.report.measurement import render_measurement
+from ebbtide.capacity.budget import forecast
 from ebbtide.capacity.claim import CapacityClaim
 from ebbtide.capacity.quality import Comparison, Pairs, compared
 from ebbtide.capacity.search import Found, outcome
-from ebbtide.capacity.steps import SearchState, Wish
+from ebbtide.capacity.steps import SearchState
 from ebbtide.errors import InputError, Place
 from ebbtide.workflows.measure_claim import buffered, claim_of, near_steps, now
+from ebbtide.workflows.measure_job import Job, model_of, prepared, wish_of
 from ebbtide.workflows.measure_page import page_of
-from ebbtide.workflows.measure_setup import endpoint_of, law_of, limits_of
-from ebbtide.workflows.measure_start import Baseline, baseline, pairs_of, ramp
+from ebbtide.workflows.measure_setup import limits_of
+from ebbtide.workflows.measure_start import Baseline, baseline, idle_failure, pairs_of, ramp
 from ebbtide.workflows.measure_steps import Measuring, Progress, Run, Watch, replayed
 from ebbtide.workflows.measure_write import claim_output
 
@@ -49,19 +45,6 @@ class Measured:
     comparison: tuple[Pairs, Comparison] | None
     warnings: tuple[str, ...]
     written: tuple[Path, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Job:
-    """All that is known before the first step."""
-
-    document: TargetDocument
-    endpoint: Endpoint
-    items: tuple[Item, ...]
-    law: Law
-    quality: Quality | None
-    seen: Seen
-    idle_s: float
 
 
 def silent(progress: Progress) -> None:
@@ -103,38 +86,6 @@ def measure(
     return _written(job, run, idle, output, outputs, folder)
 
 
-def prepared(document: TargetDocument, told: Callable[[str], None]) -> Job:
-    """Everything read, and the endpoint asked a few times: what is wrong shows before anything is sent in earnest."""
-    endpoint, law = endpoint_of(document), law_of(document)
-    if endpoint.credential is not None:
-        endpoint.credential.header_value()
-    told("asking the endpoint")
-    seen = look(endpoint)
-    model = _model(document, seen)
-    items = items_of(document, model=model)
-    quality = quality_of(document, items)
-    idle = first_answers(endpoint, items)
-    return Job(
-        document=document,
-        endpoint=endpoint,
-        items=items,
-        law=law,
-        quality=quality,
-        seen=seen,
-        idle_s=idle.latency_s,
-    )
-
-
-def _model(document: TargetDocument, seen: Seen) -> str | None:
-    spec = document.spec.endpoint
-    if spec.model is not None or spec.api == "http" or not seen.models:
-        return spec.model
-    if len(seen.models) > 1:
-        message = f"the endpoint has several: {', '.join(seen.models[:8])}"
-        raise InputError(message, kind="missing_field", place=document.place("endpoint.model"), hint="name one")
-    return seen.models[0]
-
-
 def _begun(
     job: Job, folder: RunFolder, *, processes: int, resume: bool, watch: Watch, told: Callable[[str], None]
 ) -> tuple[Run, Baseline | None]:
@@ -149,11 +100,12 @@ def _begun(
         )
     with Crew(setup, processes=processes) as crew:
         if resume and about is not None:
-            run = replayed(_wish(job, about["start_rps"]), folder.steps())
+            run = replayed(wish_of(job, about["start_rps"]), folder.steps())
             run.sent = about["sent"]
             idle = Baseline(right={int(item): bool(right) for item, right in about["idle"]})
         else:
             run, idle = _anew(job, folder, crew, told)
+        told(_ahead(run))
         Measuring(
             crew,
             folder,
@@ -166,12 +118,28 @@ def _begun(
     return run, idle if job.quality is not None else None
 
 
+def _ahead(run: Run) -> str:
+    """What the run is likely to cost, told before it (§M.4)."""
+    state = run.state
+    if state.done is not None:
+        return state.done
+    ahead, rate = forecast(state), state.wish.start_rps
+    minutes = [max(1, round(one / 60.0)) for one in (ahead.least_s, ahead.most_s)]
+    return (
+        f"likely {ahead.least_requests:,} to {ahead.most_requests:,} requests, at most {state.wish.budget_requests:,}; "
+        f"{minutes[0]} to {minutes[1]} min at {rate:.3g} a second, less if it holds more"
+    )
+
+
 def _anew(job: Job, folder: RunFolder, crew: Crew, told: Callable[[str], None]) -> tuple[Run, Baseline]:
     spec, idle, sent = job.document.spec, Baseline(right={}), 0
     if job.quality is not None:
         assert spec.quality is not None
         idle = baseline(job.endpoint, job.items, job.quality, spec.quality.idle, told)
+    failing = idle_failure(idle, spec.quality)
     start_rps = spec.search.start
+    if failing is not None:
+        return Run(SearchState(wish=wish_of(job, start_rps or 1.0), done=failing)), idle
     if start_rps is None:
         start_rps, sent = ramp(
             crew,
@@ -188,29 +156,16 @@ def _anew(job: Job, folder: RunFolder, crew: Crew, told: Callable[[str], None]) 
         "sent": sent,
     }
     folder.begin(about)
-    return Run(SearchState(wish=_wish(job, start_rps)), sent=sent), idle
-
-
-def _wish(job: Job, start_rps: float) -> Wish:
-    spec = job.document.spec
-    return Wish(
-        limits=limits_of(spec),
-        start_rps=start_rps,
-        budget_requests=spec.search.requests,
-        budget_s=spec.search.time,
-        tolerance=spec.search.tolerance,
-        confidence=spec.search.confidence,
-        least_step_s=spec.search.shortest_step,
-    )
+    return Run(SearchState(wish=wish_of(job, start_rps)), sent=sent), idle
 
 
 def _written(
     job: Job, run: Run, idle: Baseline | None, output: Path, others: dict[str, Path], folder: RunFolder
 ) -> Measured:
     found = outcome(run.state)
-    content = parquet(run.steps)
+    content = parquet(run.steps) if run.steps else b""
     evidence = others["parquet"], sha256(content)
-    model = _model(job.document, job.seen)
+    model = model_of(job.document, job.seen)
     seen = fingerprint(job.seen, job.document.spec.hardware, job.document.spec.settings, model)
     claim = claim_of(
         job.document,
@@ -222,6 +177,16 @@ def _written(
         at=now(),
     )
     comparison = _compared(run, found, idle)
+    if not run.steps:
+        return Measured(
+            document=job.document,
+            found=found,
+            run=run,
+            claim=None,
+            comparison=None,
+            warnings=(),
+            written=(),
+        )
     make_folder(output.parent)
     warnings = tuple(_warnings(run, found))
     page = render_measurement(page_of(job.document, run, found, claim, seen, warnings))

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from math import ceil
 
 import numpy as np
+from scipy.special import betainc
 
+from ebbtide.adapters.documents.target_models import QualitySpec
 from ebbtide.adapters.load.calls import Fault
 from ebbtide.adapters.load.checks import Quality
 from ebbtide.adapters.load.crew import Crew
@@ -24,6 +26,7 @@ LEAST_STAGE_S, LEAST_STAGE_REQUESTS = 2.0, 20
 RAMP_SHARE = 0.05  # of the budget
 TOO_BAD = 3.0  # times what is allowed, and more than chance: the ramp has gone far enough
 MOST_STAGES = 24
+CERTAIN = 0.001
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +79,22 @@ def baseline(
         raise InputError(f"the checker broke on the first answers: {why}", kind="checker_failed")
     places = [item for item, text in zip(found.items, texts, strict=True) if text is not None]
     return Baseline(right={item: int(mark) == 0 for item, mark in zip(places, checked, strict=True) if mark != 2})
+
+
+def idle_failure(idle: Baseline, quality: QualitySpec | None) -> str | None:
+    """Why no rate can hold the quality asked for; None where idle answers don't show that.
+
+    Said only where so few right answers would come once in a thousand times of a service that just holds it.
+    """
+    if quality is None or not idle.right:
+        return None
+    count, right = len(idle.right), sum(idle.right.values())
+    if float(betainc(count - right, right + 1.0, 1.0 - quality.required)) > CERTAIN or right == count:
+        return None
+    return (
+        f"no rate holds it: at idle {right:,} of {count:,} answers were right ({right / count:.1%}), "
+        f"{quality.required:.1%} are required"
+    )
 
 
 def _answered(

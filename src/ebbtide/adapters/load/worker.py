@@ -21,7 +21,6 @@ from ebbtide.adapters.load.messages import Beat, Setup
 from ebbtide.adapters.load.open_loop import Begin, OpenLoop
 
 BEAT_S = 0.5
-FOREMOST = -10  # of nice's −20 to 19
 
 
 class Worker:
@@ -114,9 +113,13 @@ def _many_files() -> None:
 
 
 def _foremost() -> None:
-    """Before other work of this machine, where the system allows it: others' turns are what makes requests late."""
-    with contextlib.suppress(OSError):
-        os.nice(FOREMOST - os.nice(0))
+    """Before other work of this machine, where the system allows it: others' turns are what makes requests late.
+
+    The least of the real-time priorities: P99 lateness at a load average of 4 on two cores fell from 2.5 ms to 0.1. A
+    sender sleeps most of the time, and Linux keeps a twentieth of every second for the others whatever it does.
+    """
+    with contextlib.suppress(OSError, AttributeError):  # not allowed, or not a system that has it
+        os.sched_setscheduler(0, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(1))
 
 
 def main(descriptor: int) -> None:
