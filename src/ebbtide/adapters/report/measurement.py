@@ -190,7 +190,7 @@ def curve(title: str, xs: Sequence[float], ys: Sequence[float]) -> Curve:
     """One quantity against requests in flight.
 
     >>> curve("answers a second", [1.0, 2.0], [10.0, 15.0]).path
-    'M260.0,72.9L456.0,22.0'
+    'M260.0,76.0L456.0,22.0'
     """
     most_x, most_y = max(xs), max(ys)
 
@@ -222,7 +222,7 @@ def ticks(most: float) -> list[float]:
         return [0.0]
     raw = most / 6.0
     power = 10.0 ** int(f"{raw:e}".split("e")[1])
-    step = next(factor * power for factor in (1.0, 2.0, 5.0, 10.0) if factor * power >= raw * 0.99)
+    step = next(factor * power for factor in (1.0, 2.0, 5.0, 10.0) if factor * power >= 0.9 * raw)
     return [step * number for number in range(int(most / step) + 1)]
 
 
