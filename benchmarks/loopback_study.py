@@ -84,15 +84,15 @@ def wrong(load: float) -> float:
 CASES = (
     Case(
         name="latency",
-        slots=16,
-        time_s=0.4,
+        slots=4,
+        time_s=0.05,
         options=(),
-        bound="1200ms",
-        percentile=0.9,
-        requests=12_000,
-        allowed=0.1,
-        bad=lambda load: late(load, 16, 3.0),
-        between=(4.0, 14.9),
+        bound="200ms",
+        percentile=0.95,
+        requests=16_000,
+        allowed=0.05,
+        bad=lambda load: late(load, 4, 4.0),
+        between=(1.0, 2.99),
     ),
     Case(
         name="errors",
