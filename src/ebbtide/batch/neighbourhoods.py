@@ -18,11 +18,12 @@ import numpy as np
 from ebbtide.batch.exact import solve_neighbourhood
 from ebbtide.batch.fitting import Placing, Score, place
 from ebbtide.batch.instance import Ints
-from ebbtide.batch.rules import earliest_deadline, order_of, value_density
+from ebbtide.batch.rules import earliest_deadline, least_slack, order_of, value_density
 
 MOST_FREED = 30  # jobs that are taken out for a reinsertion
 MOST_MODELLED = 60  # jobs of a model: more, and CP-SAT finds little in its time
 FEW = 60  # jobs of which any order is worth a try
+LATER_S = (600.0, 3600.0, 6 * 3600.0)  # mean time by which jobs are taken for less urgent than they are
 NOISE, NOISE_OF_FEW = (0.7,), (0.3, 1.0, 3.0)  # standard deviations of the logarithm of value for a GPU-second
 EXACT_EVERY = 120  # reinsertions for each model: about as long as one takes
 EXACT_EFFORT = 0.1  # of CP-SAT's deterministic time: half a second
@@ -76,6 +77,7 @@ class _Search:
             self._movable[movable] = True
         self._rng = np.random.default_rng(seed)
         self._density = -value_density(self._instance)
+        self._latest_start = least_slack(self._instance)
         self._worth = self._instance.values_usd + 1e-6 * max(float(self._instance.values_usd.max(initial=0.0)), 1e-6)
         self._possible = np.diff(self._instance.way_first) > 0
         self._seed = seed
@@ -90,12 +92,21 @@ class _Search:
         return len(self._missed) == 0 or self._score.value_usd >= good_enough_usd
 
     def reinsert(self) -> None:
-        """A missed job first, then what was taken out around it, dear before cheap but for chance."""
-        focus, around, others = self._around(int(self._rng.integers(4, MOST_FREED)))
-        rest = np.concatenate([around, others])
-        noise = self._rng.normal(0.0, self._rng.choice(self._noise), len(rest))
-        rest = rest[np.argsort(-self._density[rest] * np.exp(noise), kind="stable")]
-        self._try(np.concatenate([[focus], rest]).astype(np.int64))
+        """A missed job, and what was taken out for it, put back by worth or by urgency, but for chance."""
+        if self._rng.random() < 0.5:
+            focus = self._focus()
+            rest = self._in_the_way(focus)
+        else:
+            focus, around, others = self._around(int(self._rng.integers(4, MOST_FREED)))
+            rest = np.concatenate([around, others])
+        if self._rng.random() < 0.5:
+            noise = self._rng.normal(0.0, self._rng.choice(self._noise), len(rest))
+            order = np.concatenate([[focus], rest[np.argsort(-self._density[rest] * np.exp(noise), kind="stable")]])
+        else:
+            rest = np.concatenate([[focus], rest])
+            late_s = self._rng.exponential(self._rng.choice(LATER_S), len(rest))
+            order = rest[np.argsort(self._latest_start[rest] + late_s, kind="stable")]
+        self._try(order.astype(np.int64))
 
     def solve(self, number: int) -> None:
         """The same neighbourhood for CP-SAT, and its answer on nodes."""
@@ -124,10 +135,37 @@ class _Search:
         order = order_of(self._instance, earliest_deadline(self._instance))
         return place(self._instance, order[self._movable[order] & ~self._in_time[order]], standing=self._now)
 
+    def _focus(self) -> int:
+        """A missed job, the dear ones oftener."""
+        weights = self._worth[self._missed]
+        return int(self._rng.choice(self._missed, p=weights / weights.sum()))
+
+    def _in_the_way(self, focus: int) -> Ints:
+        """The movable jobs on nodes that would be cleared for a job, at a time that it could have: the cheapest nodes,
+        but for chance.
+        """
+        instance, now = self._instance, self._now
+        way = int(self._rng.integers(instance.way_first[focus], instance.way_first[focus + 1]))
+        length = int(instance.way_length_s[way])
+        first, last = int(instance.release_s[focus]), int(instance.latest_s[focus]) - length
+        at = int(self._rng.integers(first, last + 1)) if last > first else first
+        runs = np.flatnonzero((now.run_start_s < at + length) & (now.run_end_s > at))
+        place = np.repeat(np.arange(len(now.runs)), np.diff(now.run_part))
+        parts = np.flatnonzero(np.isin(place, runs))
+        jobs, nodes = now.run_job[place[parts]], now.part_node[parts]
+        cost = np.bincount(nodes, weights=self._worth[jobs], minlength=len(instance.node_gpus)).astype(float)
+        cost[nodes[~self._movable[jobs]]] = np.inf
+        hollow = int(instance.way_hollow[way])
+        own = np.arange(instance.hollow_first[hollow], instance.hollow_first[hollow + 1])
+        per_node = int(instance.node_gpus[own[0]]) // int(instance.way_gpus[way])
+        many = -(-int(instance.way_pods[way]) // per_node)
+        noise = self._rng.exponential(self._worth[focus] + 1e-12, len(own))
+        cleared = own[np.argsort(cost[own] + noise, kind="stable")[:many]]
+        return np.unique(jobs[np.isin(nodes, cleared) & self._movable[jobs]])
+
     def _around(self, most: int) -> tuple[int, Ints, Ints]:
         """A missed job, movable jobs that run while it could (``most`` of them), other missed ones of that time."""
-        weights = self._worth[self._missed]
-        focus = int(self._rng.choice(self._missed, p=weights / weights.sum()))
+        focus = self._focus()
         first, last = self._instance.release_s[focus], self._instance.latest_s[focus]
         running = np.flatnonzero(self._movable & self._in_time & (self._now.start_s < last) & (self._now.end_s > first))
         around = self._rng.permutation(running)[:most]

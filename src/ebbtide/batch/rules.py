@@ -23,8 +23,8 @@ def earliest_deadline(instance: Instance) -> Floats:
 
 
 def least_slack(instance: Instance) -> Floats:
-    """The least time to spare first: deadline less release less the shortest planned length."""
-    return earliest_deadline(instance) - instance.release_s - _shortest_s(instance)
+    """The least laxity first: at any instant, deadline less shortest planned length orders jobs by time to spare."""
+    return earliest_deadline(instance) - _shortest_s(instance)
 
 
 def value_density(instance: Instance) -> Floats:
@@ -40,7 +40,8 @@ def first_come(instance: Instance) -> Floats:
 
 def slack_density(instance: Instance) -> Floats:
     """Value for a GPU-second, halved with every shortest length of time to spare: what is dear and urgent first."""
-    spare = np.clip(least_slack(instance) / np.maximum(_shortest_s(instance), 1.0), 0.0, 20.0)
+    spare_s = least_slack(instance) - instance.release_s
+    spare = np.clip(spare_s / np.maximum(_shortest_s(instance), 1.0), 0.0, 20.0)
     return value_density(instance) * np.exp2(-spare)
 
 
