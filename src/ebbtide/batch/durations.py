@@ -74,7 +74,7 @@ class Duration:
 
         >>> law = Duration(expected_s=100.0, p90_s=130.0)
         >>> law.remaining_quantile_s(0.9, 0.0) == law.quantile_s(0.9), round(law.remaining_quantile_s(0.5, 130.0), 1)
-        (True, 10.1)
+        (True, 10.0)
         """
         gone = self.probability_within(ran_s)
         if gone <= 0.0:
