@@ -20,7 +20,7 @@ from kubelab.waiting import until
 from worlds.on_kubernetes import now_s, small_fleet
 from worlds.run_process import Papers
 
-LIMITS = Limits(stable_s=0.5, retry_s=1.0, research_grace_s=5.0, drain_grace_s=2.0, stale_after_s=10.0)
+LIMITS = Limits(stable_s=0.5, retry_s=1.0, research_grace_s=5.0, drain_grace_s=30.0, stale_after_s=10.0)
 
 
 @pytest.fixture
