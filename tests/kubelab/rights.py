@@ -22,13 +22,13 @@ def role(name: str) -> Json:
 def controller_token(cluster: Cluster, namespace: str, side: str) -> str:
     """A token of the namespace's service account ``default``, bound to the roles of a side (and of home)."""
     for one in (role(side), role("extras")):
-        _grant(cluster, "cluster", one, namespace)
+        bind(cluster, "cluster", one, namespace)
     if side == "production":
-        _grant(cluster, "", role("home"), namespace)
+        bind(cluster, "", role("home"), namespace)
     return cluster.account(namespace, "default").token
 
 
-def _grant(cluster: Cluster, scope: str, one: Json, namespace: str) -> None:
+def bind(cluster: Cluster, scope: str, one: Json, namespace: str, *, account: str = "default") -> None:
     """Apply the role (a Role: in the namespace) and bind it to the account."""
     root = AUTHORIZATION if scope else f"{AUTHORIZATION}/namespaces/{namespace}"
     name = one["metadata"]["name"]
@@ -38,8 +38,8 @@ def _grant(cluster: Cluster, scope: str, one: Json, namespace: str) -> None:
     binding = {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRoleBinding" if scope else "RoleBinding",
-        "metadata": {"name": f"{name}-{namespace}"},
+        "metadata": {"name": f"{name}-{namespace}-{account}"},
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": one["kind"], "name": name},
-        "subjects": [{"kind": "ServiceAccount", "name": "default", "namespace": namespace}],
+        "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": namespace}],
     }
-    cluster.api.apply(f"{root}/{scope}rolebindings/{name}-{namespace}", binding)
+    cluster.api.apply(f"{root}/{scope}rolebindings/{name}-{namespace}-{account}", binding)

@@ -172,8 +172,10 @@ class Running:
 
 
 @contextmanager
-def running(papers: Papers, name: str, *more: str, every_s: float = 0.5, lease_s: float = 4.0) -> Iterator[Running]:
-    """The process, killed after the block if it still runs."""
+def running(
+    papers: Papers, name: str, *more: str, every_s: float = 0.5, lease_s: float = 4.0, started: str = "started"
+) -> Iterator[Running]:
+    """The process once it said ``started``, killed after the block if it still runs."""
     command = [sys.executable, "-m", "ebbtide.cli.main", "run", "--kubeconfig", str(papers.kubeconfig), "--json"]
     command += ["--namespace", papers.fleet.space, "--every-s", str(every_s), "--lease-s", str(lease_s), *more]
     if "--fleet-name" not in more:
@@ -184,7 +186,7 @@ def running(papers: Papers, name: str, *more: str, every_s: float = 0.5, lease_s
         process = subprocess.Popen(command, stdout=file, stderr=file, env=environment)
         made = Running(process=process, log=log)
         try:
-            until(lambda: made.events("started") or process.poll() is not None, f"{name} started")
+            until(lambda: made.events(started) or process.poll() is not None, f"{name} started")
             yield made
         finally:
             if process.poll() is None:

@@ -13,6 +13,7 @@ import typer
 
 from ebbtide.cli import people
 from ebbtide.cli.answers import Exit, finish, open_streams, put, put_json, say
+from ebbtide.cli.backtest import backtest
 from ebbtide.cli.columns import terminal_width
 from ebbtide.cli.jobs import jobs
 from ebbtide.cli.kernel_cache import ensure_kernel_cache
@@ -107,49 +108,6 @@ def allocate(
         put(render_allocate(done.schedule, done.explanation, done.fleet, colour=_colour(), width=terminal_width()))
         say("wrote " + ", ".join(one_line(str(path)) for path in done.written))
     return Exit.INFEASIBLE if done.explanation.shortages else Exit.DONE
-
-
-@app.command()
-def backtest(
-    fleet: FleetFile,
-    against: Annotated[
-        str, typer.Option(metavar="POLICIES", help="Rivals, with commas: static, reactive, cron, hindsight.")
-    ] = "static,reactive,cron,hindsight",
-    seed: Annotated[int, typer.Option(min=0, help="Of arrivals and services: the same seed, the same run.")] = 1,
-    days: Annotated[
-        int | None,
-        typer.Option(min=1, help="Replay the last so many days only; default: all, or few where requests are many."),
-    ] = None,
-    troubles: Annotated[
-        str, typer.Option(metavar="HOW", help="What goes wrong with nodes, pods and writes: none, usual or wild.")
-    ] = "none",
-    workloads: Annotated[bool, typer.Option("--workloads", help="Also a table for each workload.")] = False,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="DIR", help="Write backtest.html there.")
-    ] = None,
-    json: Json = False,
-) -> int:
-    """Replay past demand under ebbtide and other policies; each plans on what came before.
-
-    With two weeks and more of demand, weeks are replayed; with less, days. Nodes move, and fail, in a simulated world
-    that ebbtide's controller runs.
-    """
-    ensure_kernel_cache()
-    from ebbtide.cli.render_backtest import backtest_json, render_backtest
-    from ebbtide.workflows.backtest import backtest as workflow
-
-    rivals = tuple(name.strip() for name in against.split(",") if name.strip())
-    with Talk(quiet=json) as talk:
-        found = workflow(fleet, output, against=rivals, seed=seed, days=days, troubles=troubles, stage=talk.stage)
-    if json:
-        put_json(backtest_json(found))
-        return Exit.DONE
-    for line in found.talk:
-        say(line)
-    put(render_backtest(found, workloads=workloads, colour=_colour(), width=terminal_width()))
-    if found.written:
-        say("wrote " + ", ".join(str(path) for path in found.written))
-    return Exit.DONE
 
 
 @app.command()
@@ -278,6 +236,7 @@ def crds(
     return Exit.DONE
 
 
+app.command()(backtest)
 app.command()(measure)
 app.command("simulate-server")(simulate_server)
 

@@ -1,4 +1,7 @@
-"""What the controller saw and decided, a line of JSON for each tick: what `ebbtide backtest --shadow` scores."""
+"""What the controller saw and decided, as lines of JSON: what `ebbtide backtest --shadow` scores.
+
+A tick gets a line where anything but its time is new, and every minute in any case: a quiet day is 1,440 lines.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,18 @@ from ebbtide.control.actions import Action, Record
 from ebbtide.control.loop import Tick
 from ebbtide.control.state import Bounds, Side, State, Tenure
 from ebbtide.errors import InputError, Place
+from ebbtide.fleet.schedule import Schedule
 from ebbtide.workflows.run_documents import Documents
+
+AT_LEAST_EVERY_S = 60.0
 
 
 class Recorder:
     """Appends to a file, a whole line at a time."""
 
     def __init__(self, path: Path) -> None:
+        self._last: dict[str, Any] = {}
+        self._written_s = float("-inf")
         try:
             self._file = path.open("a", encoding="utf-8", buffering=1)
         except OSError as problem:
@@ -28,8 +36,13 @@ class Recorder:
             ) from None
 
     def write(self, tick: Tick, state: State, documents: Documents, at_s: float) -> None:
-        """One tick."""
-        self._file.write(json.dumps(recorded(tick, state, documents, at_s), ensure_ascii=False) + "\n")
+        """One tick. ``OSError`` where the disk takes no more."""
+        line = recorded(tick, state, documents, at_s)
+        said = {name: value for name, value in line.items() if name not in ("at", "seen_age_s")}
+        if said == self._last and 0.0 <= at_s - self._written_s < AT_LEAST_EVERY_S:
+            return
+        self._file.write(json.dumps(line, ensure_ascii=False) + "\n")
+        self._last, self._written_s = said, at_s
 
     def close(self) -> None:
         """No more."""
@@ -41,11 +54,12 @@ def recorded(tick: Tick, state: State, documents: Documents, at_s: float) -> dic
     decision = tick.decision
     results = {id(action): str(result) for action, result in tick.results}
     return {
-        "at": Instant.from_timestamp_nanos(round(at_s * 1e9)).format_iso(),
+        "at": Instant.from_timestamp(round(at_s * 1e9), unit="nanosecond").format_iso(),
         "fleet_digest": documents.fleet.digest,
         "mode": str(state.mode),
         "phase": decision.phase,
         "window": decision.window,
+        "planned": planned(documents.schedule, decision.window),
         "seen_age_s": {
             str(side): round(at_s - state.sight(side).seen_at_s, 3) for side in Side if state.sight(side).pools
         },
@@ -59,6 +73,20 @@ def recorded(tick: Tick, state: State, documents: Documents, at_s: float) -> dic
         "shortages": dict(decision.shortages),
         "actions": [_action(one, results.get(id(one), "not tried")) for one in decision.actions],
         "withheld": [{"what": one.what, "rule": one.why.rule, "why": one.why.text} for one in decision.withheld],
+    }
+
+
+def planned(schedule: Schedule | None, window: str) -> dict[str, Any] | None:
+    """What a window's column says; None where there is no such window, as in a pause."""
+    names = [] if schedule is None else [one.name for one in schedule.windows]
+    if schedule is None or window not in names:
+        return None
+    k = names.index(window)
+    return {
+        "replicas": {one.name: one.replicas[k] for one in schedule.workloads},
+        "holds_rps": {one.name: one.holds_rps[k] for one in schedule.workloads},
+        "production_nodes": {one.name: one.production_nodes[k] for one in schedule.pools},
+        "ephemeral_nodes": {one.name: one.ephemeral_nodes[k] for one in schedule.pools},
     }
 
 

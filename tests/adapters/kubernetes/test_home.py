@@ -69,3 +69,9 @@ def test_a_schedule_that_changed_since_refuses_the_memory(script, cluster):
     with pytest.raises(ApiError) as caught:
         ScheduleHome(cluster, "home", "day").write(MEMORY)
     assert caught.value.why is Kind.CONFLICT
+
+
+def test_a_memory_that_a_person_damaged_is_named(script, cluster):
+    script.say("GET", MAP, {"metadata": {"name": "memory", "resourceVersion": "41"}, "data": {"memory.json": "{"}})
+    with pytest.raises(DocumentError, match=r"ConfigMap home/memory: memory\.json: is damaged"):
+        ConfigMapHome(cluster, "home", "memory").read()

@@ -78,6 +78,7 @@ def test_a_fleets_providers_speak_the_version_that_is_served(script, cluster):
     pools = node_pools_of(FLEET, bindings_of(FLEET), dict.fromkeys(Side, cluster))
     assert isinstance(pools["h100"], Relabel)
     assert isinstance(pools["a100"], ClusterApi)
+    assert script.asked == []  # a cluster that does not answer keeps nobody from the others
     assert pools["a100"].look(Side.PRODUCTION, ()).size == 3
 
 

@@ -111,4 +111,4 @@ class Events:
 
 
 def _time(at_s: float) -> str:
-    return Instant.from_timestamp_nanos(round(at_s * 1e6) * 1000).format_iso(unit="microsecond")
+    return Instant.from_timestamp(round(at_s * 1e6) * 1000, unit="nanosecond").format_iso(unit="microsecond")

@@ -15,6 +15,7 @@ from ebbtide.adapters.kubernetes.clients import MERGE_PATCH, Cluster
 from ebbtide.adapters.kubernetes.objects import Meta, Read
 from ebbtide.adapters.kubernetes.problems import ApiError, Asked, Kind
 from ebbtide.control.memory import Memory
+from ebbtide.errors import DocumentError, Place
 
 MEMORY_KEY = "memory.json"
 
@@ -55,7 +56,12 @@ class ConfigMapHome:
         found = self._cluster.find(f"{self._root}/{self._name}", ConfigMap)
         if found is None:
             return Memory()
-        plain = msgspec.json.decode(found.data.get(MEMORY_KEY, "{}"), type=dict[str, Any])
+        try:
+            plain = msgspec.json.decode(found.data.get(MEMORY_KEY, "{}"), type=dict[str, Any])
+        except msgspec.DecodeError as damage:
+            place = Place(file=f"ConfigMap {self._root.split('/')[4]}/{self._name}", field=MEMORY_KEY)
+            hint = "what is in motion is written there: mend it; deleted, moves under way are forgotten"
+            raise DocumentError(f"is damaged: {damage}", kind="damaged_memory", place=place, hint=hint) from None
         return memory_value(plain, version=int(found.metadata.resource_version))
 
     def write(self, memory: Memory, /) -> None:

@@ -19,6 +19,7 @@ from ebbtide.control.state import Mode, Override, Side, Sight, State
 from ebbtide.control.world import Result
 from ebbtide.errors import PermanentError, TemporaryError, WorldError
 
+BARRED_S = 60.0  # rights are mended by hand: asked at every tick, a refusal would be most of what an audit log holds
 MOST_PROBLEMS = 200  # kept until they are taken; a world that nobody asks must not grow
 
 
@@ -58,7 +59,7 @@ class KubernetesWorld:
         self._sights = {side: Sight(seen_at_s=float("-inf")) for side in Side}
         self._memory: Memory | None = None
         self._last: State | None = None
-        self._barred: dict[Side, ApiError] = {}
+        self._barred: dict[Side, float] = {}  # until when
         self._problems: list[WorldError] = []
 
     def observe(self, at_s: float, /) -> State:
@@ -67,10 +68,10 @@ class KubernetesWorld:
         Raises ``TemporaryError`` while the memory was never read, ``DocumentError`` where it is not readable: without
         it nobody knows what is in motion.
         """
-        self._barred.clear()
+        self._barred = {side: until_s for side, until_s in self._barred.items() if until_s > at_s}
         self._read_home()
         for looked in self._look.at(at_s):
-            self._keep(looked)
+            self._keep(looked, at_s)
         if self._memory is None:
             raise TemporaryError("the controller's memory cannot be read", kind="no_memory", hint="see the log")
         wishes = self._wishes(at_s)
@@ -99,21 +100,24 @@ class KubernetesWorld:
         except ApiError as problem:
             self._note(problem)
 
-    def _keep(self, looked: Looked) -> None:
+    def _keep(self, looked: Looked, at_s: float) -> None:
         if looked.problem is not None:
             self._note(looked.problem)
             if looked.problem.why is Kind.FORBIDDEN:
-                self._barred[looked.side] = looked.problem
+                self._barred[looked.side] = at_s + BARRED_S
         if looked.sight is not None:
             self._sights[looked.side] = looked.sight
             self._acts.know(looked)
 
     def apply(self, action: Action, at_s: float, /) -> Result:
-        """Try one action. A cluster that forbade something is left alone until the next look (§6, 401 and 403)."""
+        """Try one action. A cluster that forbade something is left alone for a minute (401 and 403).
+
+        The record is tried in any case: without it the other cluster would stand still too.
+        """
         if not self._still_ours():
             return Result.REFUSED
         side = side_of_action(action)
-        if side in self._barred:
+        if side in self._barred and not isinstance(action, Record):
             return Result.REFUSED
         try:
             if isinstance(action, Record):
@@ -123,7 +127,7 @@ class KubernetesWorld:
         except ApiError as problem:
             self._note(problem)
             if problem.why is Kind.FORBIDDEN:
-                self._barred[side] = problem
+                self._barred[side] = at_s + BARRED_S
             return problem.result
         except PermanentError as problem:  # a memory that is too large to be kept
             self._note(problem)

@@ -7,7 +7,7 @@ carry the delete-machine annotation before, so that the controller takes those.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,17 +61,20 @@ class MachineDeployment(Read, frozen=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeploymentAt:
-    """Where one side's MachineDeployment is: the management cluster, and its path's parts."""
+    """Where one side's MachineDeployment is: the management cluster, and its path's parts.
+
+    ``version`` is asked at every use: a cluster that does not answer fails what needs it, and nothing before.
+    """
 
     cluster: Cluster
     namespace: str
     name: str
-    version: str = SERVED[0]
+    version: Callable[[], str] = lambda: SERVED[0]
 
     @property
     def root(self) -> str:
         """Where its namespace's Cluster API objects are."""
-        return f"/apis/cluster.x-k8s.io/{self.version}/namespaces/{self.namespace}"
+        return f"/apis/cluster.x-k8s.io/{self.version()}/namespaces/{self.namespace}"
 
     @property
     def path(self) -> str:

@@ -16,18 +16,26 @@ from ebbtide.fleet.fleet import Fleet
 
 
 def node_pools_of(fleet: Fleet, bindings: Bindings, clusters: Mapping[Side, Cluster]) -> dict[str, NodePool]:
-    """By pool. Which version of Cluster API a cluster serves is asked here."""
+    """By pool. Nothing is asked of a cluster yet: one that does not answer must not keep the others from their work."""
+    kinds = {id(cluster): Kinds(cluster) for cluster in clusters.values()}
     pools: dict[str, NodePool] = {}
     for pool in fleet.pools:
         if isinstance(pool.provider, operations.ClusterApi):
             named = {Side.PRODUCTION: pool.provider.production, Side.RESEARCH: pool.provider.research}
-            pools[pool.name] = ClusterApi({side: _at(ref, clusters) for side, ref in named.items()})
+            pools[pool.name] = ClusterApi({side: _at(ref, clusters, kinds) for side, ref in named.items()})
         else:
             pools[pool.name] = Relabel(clusters, bindings.pool(pool.name))
     return pools
 
 
-def _at(ref: operations.MachineDeploymentRef, clusters: Mapping[Side, Cluster]) -> DeploymentAt:
+def _at(
+    ref: operations.MachineDeploymentRef, clusters: Mapping[Side, Cluster], kinds: Mapping[int, Kinds]
+) -> DeploymentAt:
     cluster = clusters[Side(ref.cluster)]
-    version = Kinds(cluster).version("cluster.x-k8s.io", *SERVED)
-    return DeploymentAt(cluster=cluster, namespace=ref.namespace, name=ref.name, version=version or SERVED[0])
+    known = kinds[id(cluster)]
+    return DeploymentAt(
+        cluster=cluster,
+        namespace=ref.namespace,
+        name=ref.name,
+        version=lambda: known.version("cluster.x-k8s.io", *SERVED) or SERVED[0],
+    )
