@@ -49,7 +49,7 @@ def _plain(claim: CapacityClaim) -> dict[str, Any]:
             "concurrency": [significant(one, 3) for one in claim.profile.concurrency],
             "throughputRps": [significant(one, 3) for one in claim.profile.throughput_rps],
             f"latencyP{100 * claim.profile.percentile:g}": [
-                duration_text(significant(one, 3)) for one in claim.profile.latency_s
+                _duration(one) or "unstable" for one in claim.profile.latency_s
             ],
         }
     spec |= {"method": _method(claim), "evidence": {"file": claim.evidence_file, "sha256": claim.evidence_sha256}}
@@ -78,7 +78,7 @@ def _method(claim: CapacityClaim) -> dict[str, Any]:
         {
             "tool": effort.tool,
             "arrivals": mix.arrivals,
-            "arrivalScv": significant(mix.arrival_scv, 3),
+            "arrivalScv": _number(mix.arrival_scv),
             "openLoop": effort.open_loop,
             "mix": mix.source,
             "inputTokens": _number(mix.input_tokens),
@@ -88,16 +88,21 @@ def _method(claim: CapacityClaim) -> dict[str, Any]:
             "tolerance": effort.tolerance,
             "measured": duration_text(float(round(effort.measured_s))),
             "requests": effort.requests,
-            "effectiveSample": round(effort.effective),
-            "longestDisturbance": duration_text(significant(effort.longest_disturbance_s, 3)),
+            "effectiveSample": round(effort.effective) if isfinite(effort.effective) else None,
+            "longestDisturbance": _duration(effort.longest_disturbance_s),
             "voidSteps": effort.void_steps,
-            "latenessP99": duration_text(significant(max(effort.lateness_p99_s, 0.0), 3)),
+            "latenessP99": _duration(effort.lateness_p99_s),
         }
     )
 
 
 def _number(value: float) -> float | None:
     return significant(value, 3) if isfinite(value) else None
+
+
+def _duration(seconds: float) -> str | None:
+    """A duration's text; None where it was not observed, as without a step that counts."""
+    return duration_text(significant(max(seconds, 0.0), 3)) if isfinite(seconds) else None
 
 
 def _known(values: dict[str, Any]) -> dict[str, Any]:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ebbtide.adapters.documents.fleet import read_fleet
-from ebbtide.adapters.shadow_record import read_looks
 from ebbtide.errors import InputError, Place
 from ebbtide.simulate.shadow import ShadowScore, score
+from ebbtide.workflows.shadow_record import read_looks
 
 
 def shadow(fleet_file: Path, records: Sequence[Path]) -> tuple[ShadowScore, int]:
