@@ -15,7 +15,7 @@ from ebbtide.control.limits import Limits
 from ebbtide.control.loop import tick
 from ebbtide.control.state import Mode, Side
 from kubelab.cluster import delete_quietly
-from kubelab.objects import QUEUES
+from kubelab.objects import QUEUES, budget
 from kubelab.waiting import until
 from worlds.on_kubernetes import now_s, small_fleet
 from worlds.run_process import Papers
@@ -138,6 +138,29 @@ def test_a_gitops_loop_is_named_and_not_fought(papers, controller):
     finally:
         ended.set()
         thread.join()
+
+
+def test_a_node_uncordoned_by_a_person_is_not_taken_from_them_twice(papers, controller):
+    api = papers.fleet.api(Side.PRODUCTION)
+    space = papers.fleet.space
+    controller.plan(replicas=12, production=3)  # every node is full: none can leave without an eviction
+    controller.until(lambda state, _: state.production.replicas["chat"].ready == 12, "all are there")
+    api.create(f"/apis/policy/v1/namespaces/{space}/poddisruptionbudgets", budget("chat", min_available=12))
+    controller.plan(replicas=12, production=2)  # and the budget lets none go: time for a person
+    controller.until(lambda state, _: any(one.stage == "draining" for one in state.memory.moves), "a node is leaving")
+    (move,) = controller.world.last.memory.moves
+    for _ in range(LIMITS.reverts + 1):
+        controller.until(lambda state, _: is_cordoned(state, move.node) or controller.heard("uncordons"), "cordoned")
+        if controller.heard("uncordons"):
+            break
+        api.merge(f"/api/v1/nodes/{move.node}", {"spec": {"unschedulable": None}}, manager="kubectl-uncordon")
+        controller.tick()
+    controller.until(lambda state, _: move.id not in {one.id for one in state.memory.moves}, "given up")
+    assert standing(controller.world.last)[Side.RESEARCH] == 2 or not is_cordoned(controller.world.last, move.node)
+
+
+def is_cordoned(state, name):
+    return any(one.name == name and one.cordoned for one in state.production.pool("h100").nodes)
 
 
 def test_an_edited_quota_is_set_right_once_and_then_left_to_who_insists(papers, controller):
