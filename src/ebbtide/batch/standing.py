@@ -137,8 +137,3 @@ class _Board:
             if pods == 0:
                 return found
         return []
-
-
-def nothing_placed(instance: Instance) -> Placing:
-    """The placing of an instance in which no job has a place."""
-    return place(instance, np.zeros(0, dtype=np.int64))

@@ -9,6 +9,7 @@ import numpy as np
 from numba import njit
 
 from ebbtide.simulate.kernels import insert, replace_least
+from ebbtide.simulate.least_loaded import push_departure, replace_first
 
 
 @njit(cache=True)
@@ -73,38 +74,8 @@ def watched(arrival_s, service_s, free, departures, present, sojourn_s, seen):  
 def _take(keys, ids, size):  # type: ignore[no-untyped-def] # numba infers from the call
     """Remove the least of a heap with a second array beside it; returns its id."""
     least = ids[0]
-    last_key = keys[size - 1]
-    last_id = ids[size - 1]
-    size -= 1
-    hole = 0
-    child = 1
-    while child < size:
-        if child + 1 < size and keys[child + 1] < keys[child]:
-            child += 1
-        if keys[child] >= last_key:
-            break
-        keys[hole] = keys[child]
-        ids[hole] = ids[child]
-        hole = child
-        child = 2 * hole + 1
-    keys[hole] = last_key
-    ids[hole] = last_id
+    replace_first(keys, ids, size - 1, keys[size - 1], ids[size - 1])
     return least
-
-
-@njit(cache=True)
-def _put(keys, ids, size, key, which):  # type: ignore[no-untyped-def] # numba infers from the call
-    """Add to a heap with a second array beside it; there is room."""
-    hole = size
-    while hole > 0:
-        parent = (hole - 1) // 2
-        if keys[parent] <= key:
-            break
-        keys[hole] = keys[parent]
-        ids[hole] = ids[parent]
-        hole = parent
-    keys[hole] = key
-    ids[hole] = which
 
 
 @njit(cache=True)
@@ -132,12 +103,12 @@ def batching(arrival_s, work, first, fixed_s, each_s, keys, ids, state, finish_s
             if who >= 0:
                 finish_s[who] = ends
             if admitted < i:
-                _put(keys, ids, active, done + work[admitted], admitted)
+                push_departure(keys, ids, active, done + work[admitted], admitted)
                 active += 1
                 admitted += 1
         clock = at
         if admitted == i and active < keys.size:
-            _put(keys, ids, active, done + work[i], i)
+            push_departure(keys, ids, active, done + work[i], i)
             active += 1
             admitted += 1
     state[0], state[1], state[2], state[3] = clock, done, active, admitted
