@@ -178,7 +178,7 @@ def named(keys: list[str]) -> str:
 
 def moved_targets(found: Backtested, drawn: Backtested) -> str:
     """Services whose autoscaler was tuned to another target by the other draw."""
-    notes = [one.policy(REACTIVE).notes[0].split("; ") for one in (found, drawn)]  # type: ignore[union-attr]
+    notes = [one.policy(REACTIVE).notes[0].split("; ") for one in (found, drawn)]  # type: ignore[union-attr] # both have it
     moved = [
         f"{key} from {targets[0]} to {targets[1]}"
         for key, *targets in (
