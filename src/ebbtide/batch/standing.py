@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ebbtide.batch.fitting import Placing, place
+from ebbtide.batch.fitting import Placing
 from ebbtide.batch.instance import Instance
 from ebbtide.batch.plan import Place
 
