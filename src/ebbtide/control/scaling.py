@@ -202,8 +202,8 @@ def _set_bounds(draft: Draft, workload: Workload, seen: Replicas, granted: int, 
     if may_write(
         draft,
         f"workload/{workload.name}:bounds",
-        observed=_text(seen.bounds),
-        wanted=_text(bounds),
+        observed=str(seen.bounds),
+        wanted=str(bounds),
         who=seen.set_by,
     ):
         reason = why("6.8", f"bounds of {seen.autoscaler}", least=bounds.least, most=bounds.most)
@@ -213,17 +213,13 @@ def _set_bounds(draft: Draft, workload: Workload, seen: Replicas, granted: int, 
         draft.do(SetReplicas(workload=workload.name, replicas=granted, why=reason))
 
 
-def _text(bounds: Bounds) -> str:
-    return f"{bounds.least}..{bounds.most}"
-
-
 def _release(draft: Draft, workload: Workload, seen: Replicas | None) -> None:
     """Give a released workload its own bounds back, once."""
     key = f"workload/{workload.name}:bounds"
     kept = draft.written.get(key)
     if kept is None or seen is None or seen.bounds is None:
         return
-    if _text(seen.bounds) == kept.before:
+    if str(seen.bounds) == kept.before:
         forget(draft, key)
     else:
         draft.do(Restore(what=key, value=kept.before, why=why("6.9", "released by an override", before=kept.before)))

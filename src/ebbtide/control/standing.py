@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ebbtide.control.actions import Decision
+from ebbtide.control.decide import DEFAULT_LIMITS
 from ebbtide.control.memory import Direction, Move
 from ebbtide.control.move_times import learned_p90_s
 from ebbtide.control.plan import plan_of
@@ -236,9 +237,9 @@ def _condition(name: str, holds: bool, good: str, bad: str, message: str) -> Con
 
 
 def _seen(state: State, side: Side, at_s: float) -> Condition:
-    """A side is not seen once its sight is a minute old: the same minute after which nothing is done with it."""
+    """A side is not seen once its sight is too old to act on."""
     age_s, name = at_s - state.sight(side).seen_at_s, f"{side.capitalize()}Seen"
-    if age_s <= 60.0:
+    if age_s <= DEFAULT_LIMITS.stale_after_s:
         return Condition(type=name, holds=Holds.TRUE, reason="Seen")
     since = "never" if math.isinf(age_s) else "not since its last answer"
     return Condition(type=name, holds=Holds.FALSE, reason="Dark", message=f"the {side} cluster was seen {since}")

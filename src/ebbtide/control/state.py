@@ -64,10 +64,23 @@ class Node:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """An autoscaler's least and most replicas."""
+    """An autoscaler's least and most replicas; as text, in memory and records, ``least..most``.
+
+    >>> str(Bounds.of("2..8")), Bounds.of("2..8").most
+    ('2..8', 8)
+    """
 
     least: int
     most: int
+
+    def __str__(self) -> str:
+        return f"{self.least}..{self.most}"
+
+    @classmethod
+    def of(cls, text: str) -> Bounds:
+        """Those that the text says."""
+        least, _, most = text.partition("..")
+        return cls(least=int(least), most=int(most))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from whenever import Instant, PlainDateTime, ZonedDateTime
+from whenever import Instant, OffsetDateTime, PlainDateTime, ZonedDateTime
 
 from ebbtide.adapters.documents.fleet import fleet_of_object, read_fleet
 from ebbtide.adapters.documents.schedule import read_schedule, schedule_of_object
@@ -203,12 +203,10 @@ def instant_of(text: str, time_zone: str) -> float:
     True
     """
     try:
-        if text.endswith("Z"):
-            return Instant.parse_iso(text).timestamp()
-        if "+" in text or text.count("-") > 2:
-            from whenever import OffsetDateTime
-
-            return OffsetDateTime.parse_iso(text).timestamp()
+        return OffsetDateTime.parse_iso(text).timestamp()
+    except ValueError:
+        pass
+    try:
         local: ZonedDateTime = PlainDateTime.parse_iso(text).assume_tz(time_zone)
         return local.timestamp()
     except ValueError:

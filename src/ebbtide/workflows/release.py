@@ -9,7 +9,7 @@ the rest is done all the same.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from ebbtide.adapters.kubernetes import marks, node_acts
 from ebbtide.adapters.kubernetes.autoscalers import read_autoscalers
@@ -63,10 +63,15 @@ def release(desk: Desk, now_s: float, *, force: bool) -> Released:
     _try(released, lambda: _quota(desk.clusters[Side.RESEARCH], bindings, released))
     released.away = [f"{one.node} ({one.direction}, {one.stage})" for one in memory.moves if one.stage in AWAY]
     if not released.failed:
-        kept = tuple(one for one in memory.moves if one.stage in AWAY)
-        fresh = Memory(version=memory.version, moves=kept, finished=memory.finished, next_move=memory.next_move)
+        fresh = Memory(
+            version=memory.version,
+            moves=tuple(one for one in memory.moves if one.stage in AWAY),
+            sizes=memory.sizes,  # what was asked for them
+            finished=memory.finished,
+            next_move=memory.next_move,
+        )
         if fresh != memory:
-            _try(released, lambda: desk.memory.write(replace(fresh, quarantined={})))
+            _try(released, lambda: desk.memory.write(fresh))
     return released
 
 
@@ -85,16 +90,11 @@ def _bounds(cluster: Cluster, bindings: Bindings, memory: Memory, released: Rele
         one = autoscalers.get(name)
         if not key.startswith("workload/") or what != "bounds" or one is None:
             continue
-        if one.bounds == _bounds_of(written.value):
-            set_bounds(cluster, one, _bounds_of(written.before))
+        if one.bounds == Bounds.of(written.value):
+            set_bounds(cluster, one, Bounds.of(written.before))
             released.done.append(f"bounds of {one.name}: {written.before}")
-        elif one.bounds != _bounds_of(written.before):
+        elif one.bounds != Bounds.of(written.before):
             released.done.append(f"bounds of {one.name}: left as somebody set them")
-
-
-def _bounds_of(text: str) -> Bounds:
-    least, _, most = text.partition("..")
-    return Bounds(least=int(least), most=int(most))
 
 
 def _costs(cluster: Cluster, bindings: Bindings) -> None:
@@ -123,8 +123,7 @@ def _nodes(desk: Desk, side: Side, bindings: Bindings, released: Released) -> No
 
 
 def _is_marked(node: NodeObject) -> bool:
-    ours = (marks.QUARANTINED in node.metadata.labels, marks.CORDONED in node.metadata.annotations)
-    return any(ours)
+    return marks.QUARANTINED in node.metadata.labels or marks.CORDONED in node.metadata.annotations
 
 
 def _work(cluster: Cluster, released: Released) -> None:

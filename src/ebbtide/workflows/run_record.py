@@ -14,7 +14,7 @@ from whenever import Instant
 
 from ebbtide.control.actions import Action, Record
 from ebbtide.control.loop import Tick
-from ebbtide.control.state import Bounds, Side, State, Tenure
+from ebbtide.control.state import Side, State, Tenure
 from ebbtide.errors import InputError, Place
 from ebbtide.fleet.schedule import Schedule
 from ebbtide.workflows.run_documents import Documents
@@ -114,8 +114,6 @@ def action_plain(action: Action) -> dict[str, object]:
 def _plain(value: object) -> object:
     if isinstance(value, frozenset | tuple):
         return sorted(str(one) for one in value)
-    if isinstance(value, Bounds):
-        return f"{value.least}..{value.most}"
     if value is None or isinstance(value, bool | int | float | str):
         return value
     return str(value)

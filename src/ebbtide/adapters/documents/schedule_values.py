@@ -57,7 +57,7 @@ def schedule_value(form: ScheduleForm) -> Schedule:
             )
             for column in spec.pools
         ),
-        overrides=tuple(_override(override) for override in spec.overrides),
+        overrides=tuple(override_value(override) for override in spec.overrides),
         pause=None if spec.pause is None else Pause(reason=spec.pause.reason),
     )
 
@@ -89,7 +89,8 @@ def explanation_value(spec: ExplanationSpec, columns: list[ReasonColumnsSpec]) -
     )
 
 
-def _override(spec: OverrideSpec) -> Override:
+def override_value(spec: OverrideSpec) -> Override:
+    """One override of a checked document."""
     kind, what = OverrideKind.HOLD, ""
     if spec.window is not None:
         kind, what = OverrideKind.WINDOW, spec.window

@@ -169,7 +169,6 @@ class Acts:
         elif kind == "workload" and field == "replicas":
             self._set_replicas(name, int(action.value))
         elif kind == "workload" and field == "bounds":
-            least, _, most = action.value.partition("..")
-            self._set_bounds(name, Bounds(least=int(least), most=int(most)))
+            self._set_bounds(name, Bounds.of(action.value))
         elif kind != "node":  # its cordon is another action's
             raise self._missing(Side.PRODUCTION, action.what)

@@ -31,13 +31,14 @@ class Noticeboard:
         self._shown: dict[str, str] = {}
 
     def read(self) -> tuple[Plain | None, list[Plain]]:
-        """The standing (None where nobody ever wrote one) and the decisions, oldest first."""
+        """The standing and the decisions, oldest first; None and none where nobody wrote any, or somebody damaged them.
+
+        It is no memory: what is damaged here is written anew, and keeps nobody from anything.
+        """
         found = self._cluster.find(f"{self._root}/{self._name}", ConfigMap)
-        if found is None:
-            return None, []
-        told = found.data.get(STANDING)
-        lines = found.data.get(HISTORY, "").splitlines()
-        return (json.loads(told) if told else None), [json.loads(line) for line in lines]
+        data = {} if found is None else found.data
+        lines = (_object(line) for line in data.get(HISTORY, "").splitlines())
+        return _object(data.get(STANDING, "")), [line for line in lines if line is not None]
 
     def show(self, standing: Plain, decided: list[Plain]) -> None:
         """Write both, where anything is new; ``ApiError`` where it cannot be written."""
@@ -60,3 +61,11 @@ class Noticeboard:
             if problem.why is not Kind.MISSING:
                 raise
             self._cluster.create(self._root, {**body, "data": data})
+
+
+def _object(text: str) -> Plain | None:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None

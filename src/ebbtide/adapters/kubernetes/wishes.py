@@ -6,15 +6,17 @@ With files the ConfigMap holds the same form, and what the schedule's file says 
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ebbtide.adapters.documents.exact_times import instant_s, instant_text
+import msgspec
+
+from ebbtide.adapters.documents.wishes_document import wishes_plain, wishes_value
 from ebbtide.adapters.kubernetes import marks
 from ebbtide.adapters.kubernetes.clients import Cluster
 from ebbtide.adapters.kubernetes.home import ConfigMap
-from ebbtide.fleet.operations import Override, OverrideKind, Pause
+from ebbtide.errors import DocumentError, Place
+from ebbtide.fleet.operations import Override, Pause
 
 PEOPLE = "ebbtide-people"  # the field manager
 KEY = "wishes.json"
@@ -34,7 +36,7 @@ class WishHome(Protocol):
     """Where they are kept."""
 
     def read(self) -> PeoplesWishes:
-        """What people asked for."""
+        """What people asked for; ``DocumentError`` where it cannot be read."""
 
     def write(self, wishes: PeoplesWishes, /) -> None:
         """Replace it whole."""
@@ -49,16 +51,26 @@ class MapWishes:
 
     def read(self) -> PeoplesWishes:
         found = self._cluster.find(f"{self._root}/{self._name}", ConfigMap)
-        return _value({} if found is None else json.loads(found.data.get(KEY, "{}")))
+        if found is None:
+            return PeoplesWishes()
+        where = f"ConfigMap {found.metadata.namespace}/{self._name}"
+        try:
+            plain = msgspec.json.decode(found.data.get(KEY, "{}"), type=Plain)
+        except msgspec.DecodeError as damage:
+            hint = "mend it, or delete it: nobody then pauses or overrides"
+            place = Place(file=where, field=KEY)
+            raise DocumentError(f"is damaged: {damage}", kind="damaged_wishes", place=place, hint=hint) from None
+        return _value(plain, where)
 
     def write(self, wishes: PeoplesWishes, /) -> None:
+        plain = wishes_plain(wishes.overrides, wishes.pause)
         found = self._cluster.find(f"{self._root}/{self._name}", ConfigMap)
         metadata: Plain = {"name": self._name, "labels": {"app.kubernetes.io/managed-by": marks.US}}
         body = {
             "apiVersion": "v1",
             "kind": "ConfigMap",
             "metadata": metadata,
-            "data": {KEY: json.dumps(_plain(wishes))},
+            "data": {KEY: msgspec.json.encode(plain).decode()},
         }
         if found is None:
             self._cluster.create(self._root, body)
@@ -75,47 +87,18 @@ class ScheduleWishes:
         self._path = f"/apis/ebbtide.dev/v1alpha1/namespaces/{namespace}/schedules/{name}"
 
     def read(self) -> PeoplesWishes:
-        return _value(self._cluster.get(self._path, dict).get("spec", {}))
+        return _value(self._cluster.get(self._path, dict).get("spec", {}), f"Schedule {self._name}")
 
     def write(self, wishes: PeoplesWishes, /) -> None:
         body = {
             "apiVersion": "ebbtide.dev/v1alpha1",
             "kind": "Schedule",
             "metadata": {"name": self._name},
-            "spec": _plain(wishes),
+            "spec": wishes_plain(wishes.overrides, wishes.pause),
         }
         self._cluster.apply(self._path, body, manager=PEOPLE)
 
 
-def _plain(wishes: PeoplesWishes) -> Plain:
-    found: Plain = {"overrides": [_override(one) for one in wishes.overrides]} if wishes.overrides else {}
-    if wishes.pause is not None:
-        found["pause"] = {"reason": wishes.pause.reason}
-    return found
-
-
-def _override(one: Override) -> Plain:
-    asked: Plain = {"hold": {}} if one.kind is OverrideKind.HOLD else {str(one.kind): one.what}
-    return {"name": one.name, "until": instant_text(one.until_s), "reason": one.reason, **asked}
-
-
-def _value(spec: Plain) -> PeoplesWishes:
-    pause = spec.get("pause")
-    return PeoplesWishes(
-        overrides=tuple(_wish(one) for one in spec.get("overrides") or ()),
-        pause=None if pause is None else Pause(reason=pause.get("reason", "")),
-    )
-
-
-def _wish(plain: Plain) -> Override:
-    kind = next(one for one in OverrideKind if str(one) in plain)
-    what = "" if kind is OverrideKind.HOLD else str(plain[str(kind)])
-    return Override(
-        name=plain["name"], kind=kind, until_s=_until_s(plain["until"]), reason=plain.get("reason", ""), what=what
-    )
-
-
-def _until_s(text: str) -> float:
-    from whenever import OffsetDateTime
-
-    return instant_s(text) if text.endswith("Z") else OffsetDateTime.parse_iso(text).timestamp()
+def _value(plain: Plain, file: str) -> PeoplesWishes:
+    overrides, pause = wishes_value(plain, file=file)
+    return PeoplesWishes(overrides=overrides, pause=pause)

@@ -182,6 +182,4 @@ class Doors:
             return Result.REFUSED
         if field_name == "replicas":
             return self._set_replicas(act.SetReplicas(workload=name, replicas=int(action.value), why=action.why))
-        least, _, most = action.value.partition("..")
-        bounds = Bounds(least=int(least), most=int(most))
-        return self._set_bounds(act.SetBounds(workload=name, bounds=bounds, why=action.why))
+        return self._set_bounds(act.SetBounds(workload=name, bounds=Bounds.of(action.value), why=action.why))

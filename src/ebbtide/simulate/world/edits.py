@@ -71,7 +71,7 @@ class Edits:
 
     def _write_bounds(self, one: Deployment, bounds: Bounds, who: str) -> None:
         if one.bounds != bounds:
-            self._did(who, f"set bounds to {bounds.least}..{bounds.most}", one.workload.name)
+            self._did(who, f"set bounds to {bounds}", one.workload.name)
             one.set_bounds(bounds, who)
             self.things.edited("workload", one.workload.name)
             self._line.after(self._pace.autoscaler_period_s, one.autoscale, loud=False)
