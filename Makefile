@@ -2,7 +2,7 @@
 .PHONY: test control-plane setup fences fast bench docs
 
 test: control-plane setup fences
-	uv run --no-sync pytest -n 2 --dist worksteal -q
+	uv run --no-sync pytest -n 2 --dist worksteal -q -rR
 
 # Kubernetes for the tests, built from Go modules outside the checkout: begins here, and the tests that need it wait.
 control-plane:
