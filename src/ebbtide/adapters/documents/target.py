@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from ebbtide.adapters.documents.problems import Problem, document_errors, one_of, raise_errors
 from ebbtide.adapters.documents.reading import read_document
 from ebbtide.adapters.documents.target_models import TargetForm, TargetSpecification
+from ebbtide.adapters.documents.target_values import bounds_of
 from ebbtide.errors import Place
 
 
@@ -113,12 +114,7 @@ def _arrivals(spec: TargetSpecification) -> Iterator[Problem]:
 def _bounds(spec: TargetSpecification) -> Iterator[Problem]:
     for index, bound in enumerate(spec.targets):
         root = ("spec", "targets", index)
-        given = {
-            "latency": bound.latency,
-            "firstToken": bound.first_token,
-            "betweenTokens": bound.between_tokens,
-            "longestGap": bound.longest_gap,
-        }
+        given = bounds_of(bound)
         yield from one_of(root, given)
         for name, value in given.items():
             if value is not None and name != "latency" and not spec.endpoint.stream:
