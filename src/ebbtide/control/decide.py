@@ -13,7 +13,7 @@ from ebbtide.control.actions import Action, Decision, Withheld
 from ebbtide.control.advance import advance, cordon_key
 from ebbtide.control.arrivals import match_arrivals, write_off
 from ebbtide.control.begin import begin_moves
-from ebbtide.control.broken import see_to_broken
+from ebbtide.control.broken import see_to_broken, write_down_missing
 from ebbtide.control.draft import Draft, draft_of, why
 from ebbtide.control.ledger import Ledger, ledger
 from ebbtide.control.limits import Limits
@@ -71,6 +71,8 @@ def _say(draft: Draft) -> None:
 
 def _decide_pool(draft: Draft, pool: Pool) -> None:
     book = _book(draft, pool)
+    write_down_missing(draft, book)
+    book = _book(draft, pool, book)
     _count_ticks(draft, book)
     mark_late(draft, pool.name)
     match_arrivals(draft, book)
@@ -98,11 +100,15 @@ def _decide_pool(draft: Draft, pool: Pool) -> None:
 
 def _book(draft: Draft, pool: Pool, last: Ledger | None = None) -> Ledger:
     """The pool counted with the moves as they are decided by now: as ``last``, where nothing was decided since."""
-    if last is not None and last.quarantined == draft.quarantined.keys():
+    missing = draft.missing.get(pool.name)
+    lost = 0 if missing is None else missing.lost
+    if last is not None and last.lost == lost and last.quarantined == draft.quarantined.keys():
         moves = tuple([move for move in draft.moves.values() if move.pool == pool.name])
         if moves == last.moves:
             return last
-    memory = replace(draft.state.memory, moves=tuple(draft.moves.values()), quarantined=draft.quarantined)
+    memory = replace(
+        draft.state.memory, moves=tuple(draft.moves.values()), quarantined=draft.quarantined, missing=draft.missing
+    )
     return ledger(replace(draft.state, memory=memory), pool, draft.at_s, draft.limits)
 
 

@@ -26,8 +26,10 @@ def source_of(direction: Direction) -> Side:
 class Ledger:
     """One pool's nodes. ``usable``: by side, those that can be counted on, in motion or not yet stable ones left out.
 
-    ``difference``: nodes that are there and travel, less the Fleet's, where quarantine does not explain it: a broken
-    node whose Node object is gone is being repaired. ``repaired``: those of them that are back, under another name.
+    ``missing``: the Fleet's nodes that are not there and do not travel, less those that quarantine explains: a broken
+    node whose Node object is gone is being repaired. ``lost`` of them are written down. ``difference``: nodes that are
+    there and travel, less the Fleet's, where neither explains it. ``repaired``: broken ones that are back, under
+    another name.
     ``stable_s``: when the next node becomes stable.
     """
 
@@ -38,6 +40,8 @@ class Ledger:
     usable: dict[Side, int]
     unstable: frozenset[str]
     quarantined: frozenset[str]
+    missing: int
+    lost: int
     difference: int
     repaired: tuple[str, ...]
     stable_s: float
@@ -84,7 +88,9 @@ def ledger(state: State, pool: Pool, at_s: float, limits: Limits) -> Ledger:
         for name, one in sorted(state.memory.quarantined.items(), key=lambda item: item[1].since_s)
         if one.pool == pool.name and not any(each.stands(name) for each in surveys.values())
     ]
-    missing = max(-difference, 0)
+    gone = max(-difference, 0)
+    missing = max(gone - len(away), 0)
+    lost = min(state.memory.missing[pool.name].lost, missing) if pool.name in state.memory.missing else 0
     return Ledger(
         pool=pool,
         surveys=surveys,
@@ -93,8 +99,10 @@ def ledger(state: State, pool: Pool, at_s: float, limits: Limits) -> Ledger:
         usable=usable,
         unstable=frozenset(unstable),
         quarantined=quarantined,
-        difference=difference + min(missing, len(away)),
-        repaired=tuple(away[: len(away) - missing]) if len(away) > missing else (),
+        missing=missing,
+        lost=lost,
+        difference=-(missing - lost) if gone else difference,
+        repaired=tuple(away[: len(away) - gone]) if len(away) > gone else (),
         stable_s=stable_s,
     )
 
