@@ -184,6 +184,21 @@ def test_the_server_refuses_what_no_fleet_may_say(papers):
     with pytest.raises(ApiError) as refused:
         apply(papers, "fleets", wrong)
     assert "reservedNode" in str(refused.value)
+    for service, more, said in (
+        ({"claim": "chat"}, {"expects": {"gpuModel": "H100"}}, ""),
+        ({"claim": "chat", "time": "1s"}, {}, "give exactly one of time, observed, claim"),
+        ({"claim": "chat", "concurrency": 4}, {}, "has both claim and concurrency"),
+        ({"claim": "chat"}, {"waitingCostUsdPerRequestHour": 1}, "so waiting has no cost"),
+        ({"time": "1s"}, {"expects": {"gpuModel": "H100"}}, "expects is what a claim must match"),
+    ):
+        given = papers.fleet_object()
+        given["spec"]["workloads"][0] |= {"service": service} | more
+        if said:
+            with pytest.raises(ApiError) as refused:
+                apply(papers, "fleets", given)
+            assert said in str(refused.value)
+        else:
+            apply(papers, "fleets", given)
 
 
 def test_release_gives_back_what_was_there_before_us(papers):

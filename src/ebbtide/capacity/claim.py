@@ -11,8 +11,9 @@ from math import inf, nan
 
 from whenever import OffsetDateTime
 
-from ebbtide.capacity.limits import Limit
+from ebbtide.capacity.limits import FIRST_TOKEN, LATENCY, Limit
 from ebbtide.fleet.fingerprint import Fingerprint
+from ebbtide.fleet.workload import Target, TargetKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +117,18 @@ class CapacityClaim:
     def expired(self, at: OffsetDateTime) -> bool:
         """Whether the claim no longer holds at that instant."""
         return at >= self.valid_until
+
+    def covers(self, target: Target) -> bool:
+        """Whether its rate keeps a workload's target: one of its own is as tight, on the same or a longer span.
+
+        A request waits no longer than until its first token, and that comes no later than the whole answer.
+        """
+        spans = (LATENCY,) if target.kind is TargetKind.LATENCY else (LATENCY, FIRST_TOKEN)
+        late = 1.0 - target.percentile + 1e-12
+        return any(
+            one.metric in spans and one.bound_s is not None and one.bound_s <= target.bound_s and one.bad_share <= late
+            for one in self.limits
+        )
 
     def held_rps(self, replicas: int) -> float:
         """What n replicas hold: n times the low end of one."""
