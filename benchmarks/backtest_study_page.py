@@ -213,8 +213,8 @@ def below_plan(found: Backtested) -> str:
     key = max(far, key=lambda name: far[name])
     return (
         f"below its plan a service stood {min(hours.values()):.1f} to {max(hours.values()):.1f} hours of the week, "
-        f"more than a tenth below at most {far[key]:.1f} ({key}), and by {max(worst.values()):.0%} at worst; below what "
-        f"the window before had planned too at most {max(both.values()):.1f} hours"
+        f"more than a tenth below at most {far[key]:.1f} ({key}), and by {max(worst.values()):.0%} at worst; below "
+        f"what the window before had planned too at most {max(both.values()):.1f} hours"
     )
 
 
