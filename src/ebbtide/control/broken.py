@@ -18,14 +18,15 @@ def see_to_broken(draft: Draft, book: Ledger) -> None:
         if not draft.fresh(side):
             continue
         survey = book.surveys[side]
-        for name, node in [*survey.faulty.items(), *survey.joining.items()]:
+        for name in [*sorted(survey.faulty), *sorted(survey.joining)]:
+            node = survey.faulty.get(name) or survey.joining[name]
             if name not in taken and name not in draft.quarantined:
                 _name_broken(draft, book, side, node)
         for name in [name for name in draft.quarantined if name not in taken]:
             _take_back(draft, book, side, survey, name)
-        for name, node in survey.joining.items():
+        for name in sorted(survey.joining):
             if name not in taken and name not in draft.quarantined and not _expected(draft, book, side):
-                _adopt(draft, book, side, node)
+                _adopt(draft, book, side, survey.joining[name])
     if all(draft.fresh(side) for side in Side):
         for name in book.repaired:
             draft.quarantined.pop(name, None)

@@ -115,14 +115,13 @@ def easiest(draft: Draft, nodes: Iterable[Node], count: int, workloads: Iterable
     gpus = {one.name: one.gpus_per_replica for one in workloads}
     spare = {name: _shrinks_by(draft, name) for name in gpus}
 
-    def cost_gpus(node: Node) -> int:
-        return sum(
-            max(seen.on[node.name] - spare.get(seen.workload, 0), 0) * gpus.get(seen.workload, 1)
-            for seen in draft.replicas_on(node.name)
-        )
-
     def key(node: Node) -> tuple[int, int, int, str]:
-        return node.stuck_pods, cost_gpus(node), node.pods, node.name
+        cost_gpus = 0
+        for seen in draft.replicas_on(node.name):
+            more = seen.on[node.name] - spare.get(seen.workload, 0)
+            if more > 0:
+                cost_gpus += more * gpus.get(seen.workload, 1)
+        return node.stuck_pods, cost_gpus, node.pods, node.name
 
     heap = [(key(node), number, node) for number, node in enumerate(nodes)]
     heapq.heapify(heap)
