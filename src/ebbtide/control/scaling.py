@@ -63,7 +63,7 @@ def scale(draft: Draft, book: Ledger) -> None:
 def _rests(draft: Draft, workload: Workload, leaving: frozenset[str]) -> bool:
     """Whether a workload has what is wanted, and is ours to set: it would be granted just that."""
     seen, want = draft.state.production.replicas.get(workload.name), draft.wants.replicas[workload.name]
-    if seen is None or seen.wanted != want.replicas or _hands_off(seen):
+    if seen is None or seen.wanted != want.replicas or seen.paused or not seen.managed:
         return False
     return _settled(draft, workload, seen, want, want.replicas, leaving)
 
@@ -75,7 +75,9 @@ def _settled(
     if seen.wanted != granted or granted < want.replicas or seen.autoscaler is not None or seen.lowered_cost:
         return False
     kept = draft.written.get(replicas_key(workload))
-    return (kept is None or (kept.seen and kept.value == str(granted))) and leaving.isdisjoint(seen.on)
+    if kept is not None and not (kept.seen and kept.value == str(granted)):
+        return False
+    return not leaving or leaving.isdisjoint(seen.on)
 
 
 def replicas_key(workload: Workload) -> str:
