@@ -97,7 +97,8 @@ def test_a_claim_with_its_evidence(ebbtide: Command, url: str, tmp_path: Path) -
 
 def test_a_claim_is_a_replica_s(ebbtide: Command, url: str, tmp_path: Path) -> None:
     path = target(tmp_path, url)
-    path.write_text(path.read_text(encoding="utf-8") + "  replicas: 4\n", encoding="utf-8")
+    more = "  replicas: 4\n  live: {rate: 'sum(rate(requests_total[10m]))', within: [share]}\n"
+    path.write_text(path.read_text(encoding="utf-8") + more, encoding="utf-8")
     told = ebbtide("measure", path, "-o", tmp_path / "claim.yaml", "--json")
     answer, claim = json.loads(told.out), claimed(tmp_path / "claim.yaml")
     assert answer["low_rps"] <= true_rps() <= answer["high_rps"]
@@ -105,6 +106,7 @@ def test_a_claim_is_a_replica_s(ebbtide: Command, url: str, tmp_path: Path) -> N
     assert answer["replica_low_rps"] == pytest.approx(answer["low_rps"] / 4)
     assert claim["sustained"]["lowRps"] == pytest.approx(answer["low_rps"] / 4, rel=1e-3)
     assert claim["sustained"]["highRps"] == pytest.approx(answer["high_rps"] / 4, rel=1e-3)
+    assert claim["live"]["rate"] == "sum(rate(requests_total[10m]))"
     page = (tmp_path / "claim.html").read_text(encoding="utf-8")
     assert "4, measured together" in page
     assert "a second and replica" in page

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from ebbtide.adapters.kubernetes.running import look_at
 from ebbtide.control.state import Side
 from kubelab.api import ApiError
 from kubelab.cluster import delete_quietly
@@ -199,6 +200,21 @@ def test_the_server_refuses_what_no_fleet_may_say(papers):
             assert said in str(refused.value)
         else:
             apply(papers, "fleets", given)
+
+
+def test_what_runs_is_read_off_its_pods_for_a_claim(papers):
+    bindings = papers.fleet.bindings
+    cluster = papers.fleet.connect(Side.PRODUCTION)
+    try:
+        until(
+            lambda: look_at(cluster, bindings.workload("chat"), bindings.pools[0]).pods == 4,
+            "the Deployment's four pods",
+        )
+        running = look_at(cluster, bindings.workload("chat"), bindings.pools[0])
+        assert running.gpus == (2,)
+        assert running.gpu_models == ()  # nothing has labelled these nodes: not observed, and not guessed
+    finally:
+        cluster.close()
 
 
 def test_release_gives_back_what_was_there_before_us(papers):

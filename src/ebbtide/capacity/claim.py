@@ -92,6 +92,16 @@ class Effort:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LiveQueries:
+    """Where the same service is seen at work: ``within[i]`` is the share of requests that keeps latency target i."""
+
+    rate: str
+    within: tuple[str, ...]
+    replicas: str = "vector(1)"
+    step_s: int = 600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CapacityClaim:
     """A sustained rate, its targets, what it was measured on and with, until when it holds, and the evidence.
 
@@ -113,6 +123,7 @@ class CapacityClaim:
     evidence_file: str | None = None
     evidence_sha256: str | None = None
     warnings: tuple[str, ...] = ()
+    live: LiveQueries | None = None
 
     def expired(self, at: OffsetDateTime) -> bool:
         """Whether the claim no longer holds at that instant."""

@@ -14,6 +14,7 @@ import typer
 from ebbtide.cli import people
 from ebbtide.cli.answers import Exit, finish, open_streams, put, put_json, say
 from ebbtide.cli.backtest import backtest
+from ebbtide.cli.claims import claims
 from ebbtide.cli.columns import terminal_width
 from ebbtide.cli.jobs import jobs
 from ebbtide.cli.kernel_cache import ensure_kernel_cache
@@ -35,6 +36,7 @@ app = typer.Typer(
 )
 
 app.add_typer(jobs)
+app.add_typer(claims)
 app.command(name="run")(run_controller)
 people.register(app)
 

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.special import betaincinv
 from whenever import Instant, OffsetDateTime, TimeDelta
 
+from ebbtide.adapters.documents.claim_values import live_value
 from ebbtide.adapters.documents.target import TargetDocument
 from ebbtide.adapters.load.calls import Calls, Fault
 from ebbtide.adapters.load.evidence import KeptStep
@@ -79,6 +80,7 @@ def claim_of(
         evidence_file=evidence[0].name,
         evidence_sha256=evidence[1],
         warnings=warnings,
+        live=live_value(spec.live),
     )
 
 

@@ -13,7 +13,7 @@ from whenever import OffsetDateTime, hours
 from ebbtide.adapters.documents.claim import claim_output, read_claim
 from ebbtide.adapters.documents.claim_values import claim_field, document_field
 from ebbtide.adapters.documents.files import is_ours, write_together
-from ebbtide.capacity.claim import CapacityClaim, Effort, Mix, Profile, QualityHeld, Sustained
+from ebbtide.capacity.claim import CapacityClaim, Effort, LiveQueries, Mix, Profile, QualityHeld, Sustained
 from ebbtide.capacity.limits import Limit, LimitKind
 from ebbtide.errors import DocumentError
 from ebbtide.fleet.fingerprint import Fingerprint
@@ -63,6 +63,12 @@ CLAIM = CapacityClaim(
     evidence_file="claim.parquet",
     evidence_sha256="sha256:" + "0" * 64,
     warnings=("a proxy buffers",),
+    live=LiveQueries(
+        rate='sum(rate(requests_total{app="chat"}[10m]))',
+        within=("first", "second"),
+        replicas="count(up)",
+        step_s=1800,
+    ),
 )
 
 

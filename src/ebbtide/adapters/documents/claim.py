@@ -13,6 +13,7 @@ from ebbtide.adapters.documents.emit import block
 from ebbtide.adapters.documents.files import MARK, Output
 from ebbtide.adapters.documents.problems import Problem, document_errors, field_name, one_of, raise_errors
 from ebbtide.adapters.documents.reading import document_bytes, read_document
+from ebbtide.adapters.documents.target import live_problems
 from ebbtide.adapters.documents.target_values import bounds_of
 from ebbtide.capacity.claim import CapacityClaim
 from ebbtide.errors import Place
@@ -79,6 +80,7 @@ def claim_problems(spec: ClaimSpec) -> Iterator[Problem]:
         message = f"is {spec.quality.high:g}, below low, {spec.quality.low:g}"
         yield Problem(path=("spec", "quality", "high"), kind="out_of_range", message=message)
     yield from _profile(spec.profile)
+    yield from live_problems(spec.live, len(spec.targets))
 
 
 def _profile(profile: ProfileSpec) -> Iterator[Problem]:

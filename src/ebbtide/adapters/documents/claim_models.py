@@ -11,6 +11,7 @@ from ebbtide.adapters.documents.quantities import Duration, Instant, Percentile,
 from ebbtide.adapters.documents.target_models import (
     MAX_RATE,
     BoundSpec,
+    LiveSpec,
     MeasuredShare,
 )
 
@@ -145,6 +146,9 @@ class ClaimSpec(DocumentModel):
     profile: ProfileSpec = described("What a replica does at several loads.", default=ProfileSpec(), completed="none")
     method: MethodSpec = described("How it was measured.", default=MethodSpec())
     evidence: EvidenceSpec | None = described("The raw results.", default=None, completed="none kept")
+    live: LiveSpec | None = described(
+        "Queries that show the same service at work.", default=None, completed="none: nothing is looked at live"
+    )
     warnings: list[str] = described(
         "What a reader must know of how it was measured.", default=[], completed="none", max_length=32
     )

@@ -12,8 +12,9 @@ from ebbtide.adapters.documents.claim_models import ClaimSpec, HardwareSpec, Met
 from ebbtide.adapters.documents.emit import rounded_down, significant
 from ebbtide.adapters.documents.model import API_VERSION, DocumentModel
 from ebbtide.adapters.documents.quantities import duration_text
+from ebbtide.adapters.documents.target_models import LiveSpec
 from ebbtide.adapters.documents.target_values import bound_of
-from ebbtide.capacity.claim import CapacityClaim, Effort, Mix, Profile, QualityHeld, Sustained
+from ebbtide.capacity.claim import CapacityClaim, Effort, LiveQueries, Mix, Profile, QualityHeld, Sustained
 from ebbtide.capacity.limits import Limit, LimitKind
 from ebbtide.fleet.fingerprint import Fingerprint
 
@@ -50,6 +51,7 @@ def claim_value(name: str, spec: ClaimSpec) -> CapacityClaim:
         evidence_file=None if evidence is None else evidence.file,
         evidence_sha256=None if evidence is None else evidence.sha256,
         warnings=tuple(spec.warnings),
+        live=live_value(spec.live),
     )
 
 
@@ -67,9 +69,24 @@ def claim_plain(claim: CapacityClaim) -> dict[str, Any]:
         "profile": _profile(claim.profile),
         "method": _method(claim),
         "evidence": _known({"file": claim.evidence_file, "sha256": claim.evidence_sha256}) or None,
+        "live": _live(claim.live),
         "warnings": list(claim.warnings) or None,
     }
     return {"apiVersion": API_VERSION, "kind": "CapacityClaim", "metadata": {"name": claim.name}, "spec": _known(spec)}
+
+
+def live_value(spec: LiveSpec | None) -> LiveQueries | None:
+    """The queries of a checked document."""
+    if spec is None:
+        return None
+    return LiveQueries(rate=spec.rate, within=tuple(spec.within), replicas=spec.replicas, step_s=int(spec.step))
+
+
+def _live(live: LiveQueries | None) -> dict[str, Any] | None:
+    if live is None:
+        return None
+    step = duration_text(float(live.step_s))
+    return {"rate": live.rate, "replicas": live.replicas, "within": list(live.within), "step": step}
 
 
 def document_field(name: str) -> str:
