@@ -38,6 +38,8 @@ class Why(StrEnum):
     TIDE_TURNS_FIRST = "TideTurnsFirst"
     NO_NODES = "NoNodes"
     NO_PLACE = "NoPlace"
+    BAD_ANNOTATION = "BadAnnotation"
+    NOT_OURS = "NotOurs"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,13 +71,20 @@ class Admission:
 
 
 def may_start(
-    gang: Gang, hollow: Hollow, *, at_s: float, held: Sequence[Held] = (), share: float = PLANNED_SHARE
+    gang: Gang,
+    hollow: Hollow,
+    *,
+    at_s: float,
+    held: Sequence[Held] = (),
+    share: float = PLANNED_SHARE,
+    grace_s: float = 0.0,
 ) -> Admission:
     """Whether a workload without a plan may start now on an ephemeral hollow.
 
     It may if it is preemptible, or if until the end of so large a ``share`` of its runs never fewer nodes are left than
     it and the work in ``held`` need: which nodes leave is chosen by the least loss, so those are not among them (§6.2).
-    On a reserved hollow it may if the gang fits its nodes at all.
+    On a reserved hollow it may if the gang fits its nodes at all. ``grace_s``: how much later than its nodes leave it
+    may end, for what was planned and is on its way.
 
     >>> tide = Hollow(pool="h100", tenure=Tenure.EPHEMERAL, gpus_per_node=8, edges_s=(0, 7200, 9000), nodes=(2, 1))
     >>> gang = Gang(name="a", pods=1, gpus_per_pod=8, duration=Duration.usual(6000.0), preemptible=False)
@@ -94,7 +103,7 @@ def may_start(
         return Admission(verdict=Verdict.READY, why=Why.PREEMPTIBLE)
     if gang.duration is None:
         return Admission(verdict=Verdict.RETRY, why=Why.UNKNOWN_DURATION)
-    end_s = at_s + gang.duration.quantile_s(share)
+    end_s = at_s + gang.duration.quantile_s(share) - grace_s
     if all(_nodes_needed(nodes, held, edge_s) <= hollow.nodes_at(edge_s) for edge_s in _marks(hollow, at_s, end_s)):
         return Admission(verdict=Verdict.READY, why=Why.ENDS_IN_TIME)
     return Admission(verdict=Verdict.RETRY, why=Why.TIDE_TURNS_FIRST, retry_s=_grows_s(hollow, at_s))
