@@ -15,7 +15,6 @@ from ebbtide.adapters.documents.quantities import UNSTABLE, duration_text
 from ebbtide.fleet.horizon import Window, clock
 from ebbtide.fleet.schedule import (
     Bound,
-    ClaimRecord,
     Explanation,
     GpuHours,
     PoolColumn,
@@ -113,19 +112,6 @@ def _provenance(provenance: Provenance) -> dict[str, Any]:
         "supportedConfidence": _sum(provenance.supported_confidence),
         "margin": provenance.margin,
         "demand": [_source(record) for record in provenance.demand],
-        **({"claims": [_claim(record) for record in provenance.claims]} if provenance.claims else {}),
-    }
-
-
-def _claim(record: ClaimRecord) -> dict[str, Any]:
-    return {
-        "workload": record.workload,
-        "claim": record.claim,
-        "sha256": record.sha256,
-        "measuredAt": str(record.measured_at),
-        "validUntil": str(record.valid_until),
-        "lowRps": record.low_rps,
-        **({"accepted": list(record.accepted)} if record.accepted else {}),
     }
 
 
@@ -181,8 +167,7 @@ def _shortage(shortage: Shortage) -> dict[str, Any]:
 def _facts(facts: WorkloadFacts | None) -> dict[str, Any]:
     if facts is None:
         return {}
-    held = {} if facts.replica_holds_rps is None else {"replicaHoldsRps": facts.replica_holds_rps}
-    return {"gpusPerReplica": facts.gpus_per_replica, "targets": [_target(one) for one in facts.targets], **held}
+    return {"gpusPerReplica": facts.gpus_per_replica, "targets": [_target(target) for target in facts.targets]}
 
 
 def _target(target: Target) -> dict[str, Any]:
@@ -230,9 +215,9 @@ def _standing(one: Standing) -> tuple[Any, ...]:
     )
 
 
-def _wait(seconds: float) -> str | None:
+def _wait(seconds: float) -> str:
     if not math.isfinite(seconds):
-        return None if math.isnan(seconds) else UNSTABLE
+        return UNSTABLE
     if seconds < _SHORTEST_WAIT_S:
         return "0s"
     return f"{number_text(significant(seconds, COLUMN_DIGITS))}s"

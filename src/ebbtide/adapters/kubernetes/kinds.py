@@ -9,6 +9,7 @@ from ebbtide.adapters.kubernetes.objects import ApiGroups, ApiResources
 from ebbtide.adapters.kubernetes.problems import ApiError, Asked, Kind
 
 _WELL_KNOWN = {("apps/v1", "Deployment"): "deployments", ("apps/v1", "StatefulSet"): "statefulsets"}
+KUEUE_GROUP = "kueue.x-k8s.io"
 KUEUE_VERSIONS = ("v1beta2", "v1beta1")  # what is read here reads the same in both; the stored one first
 ASK_AGAIN_S = 60.0  # for a group that was not there: operators are installed seldom
 
@@ -37,12 +38,16 @@ class Kinds:
 
     def version(self, group: str, *known: str) -> str | None:
         """The version of a group to be read: the first of those known that is served; None: the group is not there."""
+        served = self.served(group)
+        return next((one for one in known if one in served), None)
+
+    def served(self, group: str) -> list[str]:
+        """The versions of a group that are served; none: the group is not there."""
         if group not in self._served and time.monotonic() >= self._asked_s + ASK_AGAIN_S:
             groups = self._cluster.get("/apis", ApiGroups).groups
             self._served = {one.name: [version.version for version in one.versions] for one in groups}
             self._asked_s = time.monotonic()
-        served = self._served.get(group, [])
-        return next((one for one in known if one in served), None)
+        return self._served.get(group, [])
 
     def forget(self) -> None:
         """Ask anew: something that was served is no longer."""
@@ -52,8 +57,8 @@ class Kinds:
     @property
     def kueue(self) -> str | None:
         """The path of Kueue's group; None: there is no Kueue."""
-        version = self.version("kueue.x-k8s.io", *KUEUE_VERSIONS)
-        return None if version is None else f"/apis/kueue.x-k8s.io/{version}"
+        version = self.version(KUEUE_GROUP, *KUEUE_VERSIONS)
+        return None if version is None else f"/apis/{KUEUE_GROUP}/{version}"
 
     @property
     def keda(self) -> str | None:

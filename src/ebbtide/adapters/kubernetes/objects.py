@@ -5,6 +5,7 @@ A field that may be absent has the server's default; one that may be ``null`` sa
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Generic, TypeVar
 
 import msgspec
@@ -313,12 +314,12 @@ class ApiResources(Read, frozen=True):
     resources: list[ApiResource] = []
 
 
-def condition(conditions: list[Condition] | None, kind: str) -> Condition | None:
+def condition(conditions: Sequence[Condition] | None, kind: str) -> Condition | None:
     """The condition of that type, where there is one."""
     return next((one for one in conditions or () if one.type == kind), None)
 
 
-def is_true(conditions: list[Condition] | None, kind: str) -> bool:
+def is_true(conditions: Sequence[Condition] | None, kind: str) -> bool:
     """Whether a condition holds; one that is absent does not."""
     found = condition(conditions, kind)
     return found is not None and found.status == "True"
