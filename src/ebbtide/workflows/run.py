@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from ebbtide.adapters.kubernetes.connections import connect
 from ebbtide.adapters.telemetry.health import Health, serve
 from ebbtide.adapters.telemetry.metrics import Metrics
 from ebbtide.errors import EbbtideError
+from ebbtide.fleet.operations import Clusters
 from ebbtide.settings import Settings
+from ebbtide.workflows.run_beside import Beside
 from ebbtide.workflows.run_controller import Controller, Hold
 from ebbtide.workflows.run_documents import Documents, DocumentSource
+from ebbtide.workflows.run_door import Door
 from ebbtide.workflows.run_lease import LeaseKeeper
 from ebbtide.workflows.run_pace import rest_s
-from ebbtide.workflows.run_places import Home, RunOptions, clusters_of, find_home, lease_of
+from ebbtide.workflows.run_places import Home, RunOptions, clusters_of, door_cluster_of, find_home, lease_of
 from ebbtide.workflows.run_record import Recorder
 from ebbtide.workflows.run_told import Teller
 
@@ -43,8 +47,8 @@ def run(options: RunOptions, settings: Settings, log: Any, stop: threading.Event
         documents = _first_documents(home.source, options, teller, health, stop)
         if documents is None:
             return
-        controller = stack.enter_context(_leading(home, documents, options, settings, teller, health, stop))
-        _loop(controller, options, health, stop)
+        led = stack.enter_context(_leading(home, documents, options, settings, teller, health, stop))
+        _loop(led, options, health, stop)
         log.info("stopping")
 
 
@@ -66,6 +70,14 @@ def _first_documents(
     return None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Led:
+    """What runs under the Lease."""
+
+    controller: Controller
+    beside: Beside
+
+
 @contextmanager
 def _leading(
     home: Home,
@@ -75,8 +87,8 @@ def _leading(
     teller: Teller,
     health: Health,
     stop: threading.Event,
-) -> Iterator[Controller]:
-    """The controller with its Lease; in the end nothing is written any more, and the Lease is given back."""
+) -> Iterator[Led]:
+    """The controller and Kueue's door with their Lease; in the end nothing is written, and the Lease is given back."""
     named = clusters_of(documents.fleet, settings)
     lease, at_home = lease_of(named, documents.fleet.name, home.namespace, options)
     keeper = LeaseKeeper(lease, duration_s=options.lease_s, alive=lambda: health.alive)
@@ -88,7 +100,7 @@ def _leading(
         teller.log.info("started", identity=lease.identity, every_s=options.every_s)
         keeper.start()
         try:
-            yield Controller(
+            controller = Controller(
                 home.source,
                 documents,
                 named,
@@ -100,6 +112,8 @@ def _leading(
                 teller=teller,
                 goes_on=lambda: keeper.ours() and not stop.is_set(),
             )
+            with _door(named, controller, options, teller, keeper, stop, may_write=lease.still_ours) as beside:
+                yield Led(controller=controller, beside=beside)
         finally:
             keeper.stop()
             try:
@@ -108,10 +122,37 @@ def _leading(
                 teller.log.warning("lease not given back", problem=str(problem))
 
 
-def _loop(controller: Controller, options: RunOptions, health: Health, stop: threading.Event) -> None:
+@contextmanager
+def _door(
+    named: Clusters,
+    controller: Controller,
+    options: RunOptions,
+    teller: Teller,
+    keeper: LeaseKeeper,
+    stop: threading.Event,
+    *,
+    may_write: Callable[[], bool],
+) -> Iterator[Beside]:
+    """Kueue's door, with a connection of its own: hundreds of releases must not use up the controller's calls."""
+    cluster = door_cluster_of(named, options, may_write=may_write)
+
+    def ours() -> bool:
+        return keeper.ours() and not stop.is_set()
+
+    beside = Beside(Door(cluster, teller, goes_on=ours), lambda: controller.documents, ours, every_s=options.every_s)
+    beside.start()
+    try:
+        yield beside
+    finally:
+        beside.stop()
+        cluster.close()
+
+
+def _loop(led: Led, options: RunOptions, health: Health, stop: threading.Event) -> None:
     failures = 0
     while not stop.is_set():
-        turn = controller.turn()
+        turn = led.controller.turn()
+        led.beside.check()
         failures = failures + 1 if turn.failed else 0
         health.came_round(turn.unready)
         if options.once:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from ebbtide.workflows.run_documents import DocumentSource, Files, Resources
 # The Lease has a connection of its own: a home that answers slowly, or one that is left in peace after a failure, must
 # not let it run out. What is not answered within a sixth of its duration is given up: time is left for another try.
 LEASE_TIMEOUTS = 6.0
+DOOR_PACE = Pace(per_s=100.0, at_once=200)  # five hundred jobs that are due at once are let in within seconds
 LEASE_PACE = Pace(silence_s=0.5, longest_silence_s=2.0)
 
 
@@ -109,6 +111,13 @@ def lease_of(named: Clusters, fleet: str, namespace: str, options: RunOptions) -
     timeout = httpx2.Timeout(timeout_s, connect=min(3.0, timeout_s))
     cluster = Cluster(config, name=ref.context or str(Side.PRODUCTION), pace=LEASE_PACE, timeout=timeout)
     return Lease(cluster, namespace, f"ebbtide-{fleet}", _identity(), duration_s=options.lease_s), cluster
+
+
+def door_cluster_of(named: Clusters, options: RunOptions, *, may_write: Callable[[], bool]) -> Cluster:
+    """Research once more, for Kueue's door."""
+    ref = named.research
+    config = config_of(context=ref.context or None, in_cluster=ref.in_cluster, kubeconfig=options.kubeconfig)
+    return Cluster(config, name=ref.context or str(Side.RESEARCH), pace=DOOR_PACE, may_write=may_write)
 
 
 def _identity() -> str:
