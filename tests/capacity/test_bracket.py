@@ -9,11 +9,12 @@ from whenever import OffsetDateTime, hours
 
 from ebbtide.capacity.bracket import bracketed
 from ebbtide.capacity.budget import floor_requests, forecast
-from ebbtide.capacity.claim import CapacityClaim, Effort, Fingerprint, Mix, Sustained
+from ebbtide.capacity.claim import CapacityClaim, Effort, Mix, Sustained
 from ebbtide.capacity.compare import Side, ratio
 from ebbtide.capacity.limits import Limit, LimitKind
 from ebbtide.capacity.steps import SearchState, Wish
 from ebbtide.capacity.verdict import Verdict
+from ebbtide.fleet.fingerprint import Difference, Fingerprint
 
 LIMIT = Limit(kind=LimitKind.LATENCY, bad_share=0.05, bound_s=1.0)
 
@@ -75,12 +76,21 @@ def test_a_claim_expires_and_scales_with_replicas() -> None:
 
 
 def test_what_is_unknown_matches_nothing_that_is_expected() -> None:
-    assert claim().fingerprint.differences({"gpu_model": "H100-SXM-80GB", "driver": "550", "colour": "red"}) == (
-        "driver",
-        "colour",
+    expected = Fingerprint(gpu_model="H100-SXM-80GB", gpus=2, driver="550")
+    assert claim().fingerprint.differences(expected) == (
+        Difference(field="gpus", expected=2, found=1),
+        Difference(field="driver", expected="550", found=None),
     )
 
 
 def test_an_interval_is_one() -> None:
     with pytest.raises(ValueError, match="not an interval"):
         Sustained(low_rps=2.0, high_rps=1.0, confidence=0.95, limited_by="latency")
+
+
+def test_an_interval_may_be_open_above_and_its_confidence_unstated() -> None:
+    assert Sustained(low_rps=2.0).high_rps == float("inf")
+    with pytest.raises(ValueError, match="not a confidence"):
+        Sustained(low_rps=2.0, confidence=1.0)
+    with pytest.raises(ValueError, match="0 replicas"):
+        Sustained(low_rps=2.0, replicas=0)

@@ -86,7 +86,7 @@ def test_a_fleet_too_small_is_an_answer_with_its_shortages(ebbtide, fleet_file: 
 def test_json_is_one_object_of_the_documented_keys(ebbtide, fleet_file: Path) -> None:
     told = ebbtide("allocate", fleet_file, "-o", fleet_file.parent, "--json")
     answer = json.loads(told.out)
-    assert list(answer) == ["schedule", "totals", "bound", "shortages", "warnings", "written"]
+    assert list(answer) == ["schedule", "totals", "bound", "shortages", "warnings", "claims", "written"]
     assert answer["schedule"]["spec"]["pools"][0]["productionNodes"]
     assert answer["totals"]["production_gpu_h_per_day"] > 0
 

@@ -16,6 +16,7 @@ import pytest
 from ruamel.yaml import YAML
 from scipy.optimize import brentq
 
+from ebbtide.adapters.documents.claim import read_claim
 from ebbtide.adapters.simserver.slots import Shape
 from ebbtide.workflows import measure as workflow
 from ebbtide.workflows.measure_steps import Progress
@@ -91,6 +92,24 @@ def test_a_claim_with_its_evidence(ebbtide: Command, url: str, tmp_path: Path) -
     rows = pyarrow.parquet.read_table(evidence)
     assert rows.num_rows == claim["method"]["requests"] == answer["requests"]
     assert not (tmp_path / "claim.steps").exists()
+    assert read_claim(tmp_path / "claim.yaml").claim.sustained.low_rps == claim["sustained"]["lowRps"]
+
+
+def test_a_claim_is_a_replica_s(ebbtide: Command, url: str, tmp_path: Path) -> None:
+    path = target(tmp_path, url)
+    more = "  replicas: 4\n  live: {rate: 'sum(rate(requests_total[10m]))', within: [share]}\n"
+    path.write_text(path.read_text(encoding="utf-8") + more, encoding="utf-8")
+    told = ebbtide("measure", path, "-o", tmp_path / "claim.yaml", "--json")
+    answer, claim = json.loads(told.out), claimed(tmp_path / "claim.yaml")
+    assert answer["low_rps"] <= true_rps() <= answer["high_rps"]
+    assert (answer["replicas"], claim["sustained"]["replicas"]) == (4, 4)
+    assert answer["replica_low_rps"] == pytest.approx(answer["low_rps"] / 4)
+    assert claim["sustained"]["lowRps"] == pytest.approx(answer["low_rps"] / 4, rel=1e-3)
+    assert claim["sustained"]["highRps"] == pytest.approx(answer["high_rps"] / 4, rel=1e-3)
+    assert claim["live"]["rate"] == "sum(rate(requests_total[10m]))"
+    page = (tmp_path / "claim.html").read_text(encoding="utf-8")
+    assert "4, measured together" in page
+    assert "a second and replica" in page
 
 
 def test_stopped_at_any_step_it_goes_on_to_the_same_claim(url: str, tmp_path: Path) -> None:

@@ -25,13 +25,13 @@ from ebbtide.control.actions import (
     Restore,
     SetQuota,
     SetReplicas,
-    SurgeByOne,
+    Surge,
     Uncordon,
 )
 from ebbtide.control.decide import DEFAULT_LIMITS, decide
 from ebbtide.control.limits import Limits
 from ebbtide.control.loop import tick
-from ebbtide.control.memory import Memory
+from ebbtide.control.memory import Direction, Memory, Move, Stage
 from ebbtide.control.state import Mode, Node, PoolSeen, Replicas, ResearchWork, Side, Sight, State, Tenure
 from ebbtide.control.world import Result
 from ebbtide.fleet.fleet import Fleet
@@ -293,10 +293,10 @@ class ToyWorld:
     def _do_lowerdeletioncost(self, action: LowerDeletionCost) -> None:
         self.replicas[action.workload] = replace(self.replicas[action.workload], lowered_cost=action.nodes)
 
-    def _do_setreplicas(self, action: SetReplicas | SurgeByOne) -> None:
+    def _do_setreplicas(self, action: SetReplicas | Surge) -> None:
         self.replicas[action.workload] = replace(self.replicas[action.workload], wanted=action.replicas)
 
-    _do_surgebyone = _do_setreplicas
+    _do_surge = _do_setreplicas
 
     def _do_drain(self, action: Drain | DeletePods) -> None:
         for name, one in self.replicas.items():
@@ -436,3 +436,34 @@ def tide(scene: Scene) -> Tide:
         moves_at_once=2,
     )
     return Tide(fleet=replace(scene.fleet, pools=(small,)), schedule=schedule)
+
+
+@pytest.fixture
+def seen(scene, change):
+    """A state with these replicas, 8 production nodes by default: in force 02:00 (chat 16, agents 6)."""
+
+    def make(at_s, *replicas, production=8, ephemeral=24, **more):
+        state = scene.state(at_s, production=production, ephemeral=ephemeral, **more)
+        return change(state, production=change(state.production, replicas={one.workload: one for one in replicas}))
+
+    return make
+
+
+@pytest.fixture
+def leaving():
+    """Memory of one yield from ``node``, at that stage since ``at_s``."""
+
+    def make(at_s: float, node: str = "p-000", stage: Stage = Stage.EMPTYING) -> Memory:
+        move = Move(
+            id="h100-1",
+            pool="h100",
+            direction=Direction.YIELD,
+            node=node,
+            stage=stage,
+            begun_s=at_s,
+            since_s=at_s,
+            due_s=at_s,
+        )
+        return Memory(moves=(move,), next_move=2)
+
+    return make

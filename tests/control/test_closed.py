@@ -524,3 +524,17 @@ def test_a_minimum_is_not_crossed_by_a_yield_while_what_comes_has_not_come(scene
         memory = Memory(moves=(change(move(at_s), id="h100-2"), coming), next_move=3)
         state = scene.state(at_s, production=here, ephemeral=22, memory=memory)
         assert len(pick(careful.decide(state, at_s), RemoveNodes)) == removed
+
+
+def test_where_more_stand_than_the_size_says_a_removal_takes_only_those_named(scene, change, pick):
+    """A provider that brought one node twice: 15 stand of 14 asked for. A size of 13 would take one besides."""
+    at_s = scene.at("02:10")
+    nodes = scene.nodes("p", 15)
+    nodes = (change(nodes[0], cordoned=True, cordoned_by_us=True), *nodes[1:])
+    memory = Memory(moves=(move(at_s - 10.0, stage=Stage.REMOVING),), next_move=2)
+    state = scene.state(at_s, production=nodes, ephemeral=17, replicas=NIGHT, memory=memory)
+    for size, asked in ((14, 14), (15, 14), (16, 15)):  # one more is on its way: it is waited for
+        pools = {"h100": PoolSeen(nodes=nodes, size=size)}
+        seen = change(state, production=change(state.production, pools=pools))
+        (removal,) = pick(scene.decide(seen, at_s), RemoveNodes)
+        assert (removal.nodes, removal.size) == (("p-000",), asked)

@@ -20,7 +20,7 @@ from ebbtide.control.actions import (
     RemoveNodes,
     SetQuota,
     SetReplicas,
-    SurgeByOne,
+    Surge,
     Uncordon,
 )
 from ebbtide.control.decide import decide
@@ -161,9 +161,9 @@ def test_never(tide, data, clock):
         if isinstance(action, RemoveNodes | GrowPool):
             assert fresh[action.side]
             assert 0 <= action.size <= NODES + 5
-        if isinstance(action, SetReplicas | SurgeByOne | LowerDeletionCost):
+        if isinstance(action, SetReplicas | Surge | LowerDeletionCost):
             assert fresh[Side.PRODUCTION]
-        if isinstance(action, SetReplicas | SurgeByOne):
+        if isinstance(action, SetReplicas | Surge):
             assert action.replicas >= 1, "no workload below its minimum"
         if isinstance(action, SetQuota | Park):
             assert fresh[Side.RESEARCH]

@@ -4,20 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ebbtide.control.actions import Drain, LowerDeletionCost, Record, Restore, SetBounds, SetReplicas, SurgeByOne
-from ebbtide.control.memory import Direction, Memory, Move, Stage
+from ebbtide.control.actions import LowerDeletionCost, Record, Restore, SetBounds, SetReplicas
 from ebbtide.control.state import Bounds, Override, OverrideKind, Replicas
-
-
-@pytest.fixture
-def seen(scene, change):
-    """A state with these replicas, 8 production nodes by default: in force 02:00 (chat 16, agents 6)."""
-
-    def make(at_s, *replicas, production=8, ephemeral=24, **more):
-        state = scene.state(at_s, production=production, ephemeral=ephemeral, **more)
-        return change(state, production=change(state.production, replicas={one.workload: one for one in replicas}))
-
-    return make
 
 
 def chat(wanted: int, **more) -> Replicas:
@@ -100,22 +88,11 @@ def test_a_workload_whose_scale_is_not_there_is_said(scene, seen):
     assert rule_of(decision, "replicas of agents") == "§6.8"
 
 
-def leaving(at_s, node: str = "p-000", stage: Stage = Stage.EMPTYING) -> Memory:
-    move = Move(
-        id="h100-1",
-        pool="h100",
-        direction=Direction.YIELD,
-        node=node,
-        stage=stage,
-        begun_s=at_s,
-        since_s=at_s,
-        due_s=at_s,
-    )
-    return Memory(moves=(move,), next_move=2)
-
-
 @pytest.mark.parametrize("autoscaler", [None, "HorizontalPodAutoscaler/chat"])
-def test_pods_on_leaving_nodes_get_their_cost_lowered_before_anything_shrinks(scene, seen, pick, autoscaler, change):
+def test_pods_on_leaving_nodes_get_their_cost_lowered_before_anything_shrinks(
+    scene, seen, pick, autoscaler, change, leaving
+):
+    """An autoscaler keeps as many more as stand there: it may not shrink at all, and then they are evicted."""
     at_s = scene.at("02:01")
     nodes = scene.nodes("p", 9)
     nodes = (change(nodes[0], cordoned=True, cordoned_by_us=True, pods=3), *nodes[1:])
@@ -130,54 +107,13 @@ def test_pods_on_leaving_nodes_get_their_cost_lowered_before_anything_shrinks(sc
     if autoscaler is None:
         assert asked(decision, pick) == {"chat": 16}
     else:
-        assert [one.bounds.least for one in pick(decision, SetBounds)] == [16]
-
-
-def test_requests_in_flight_have_their_grace_before_anything_is_evicted(scene, seen, pick, change):
-    """The scale goes down and its pods finish what they serve; after ten minutes the rest is drained."""
-    at_s = scene.at("02:00")
-    nodes = scene.nodes("p", 9)
-    nodes = (change(nodes[0], cordoned=True, cordoned_by_us=True, pods=3), *nodes[1:])
-    more = {"on": {"p-000": 3, "p-001": 16}, "lowered_cost": frozenset({"p-000"})}
-    for age_s, drained in ((10.0, False), (599.0, False), (600.0, True)):
-        now_s = at_s + age_s
-        memory = leaving(at_s)
-        state = seen(now_s, chat(16, **more), agents(6), production=nodes, ephemeral=23, memory=memory)
-        after = next((one.memory for one in pick(scene.decide(state, now_s), Record)), memory)
-        assert (after.moves[0].stage is Stage.DRAINING) == drained
-        assert pick(scene.decide(state, now_s), Drain) == []
-
-
-def test_what_scaling_down_leaves_standing_is_drained_at_once(scene, seen, pick, change):
-    """The scale is where it is to be, and a pod of it stands on the leaving node: waiting changes nothing."""
-    at_s = scene.at("02:00") + 10.0
-    nodes = scene.nodes("p", 9)
-    nodes = (change(nodes[0], cordoned=True, cordoned_by_us=True, pods=3), *nodes[1:])
-    more = {"on": {"p-000": 3, "p-001": 13}, "lowered_cost": frozenset({"p-000"})}
-    memory = leaving(at_s - 10.0)
-    state = seen(at_s, chat(16, **more), agents(6), production=nodes, ephemeral=23, memory=memory)
-    (record,) = pick(scene.decide(state, at_s), Record)
-    assert record.memory.moves[0].stage is Stage.DRAINING
+        assert [one.bounds.least for one in pick(decision, SetBounds)] == [16 + 3]
 
 
 def test_the_cost_is_taken_back_where_a_node_stays(scene, seen, pick):
     at_s = scene.at("02:30")
     decision = scene.decide(seen(at_s, chat(16, lowered_cost=frozenset({"p-000"})), agents(6)), at_s)
     assert [one.nodes for one in pick(decision, LowerDeletionCost)] == [frozenset()]
-
-
-def test_a_budget_that_lets_no_pod_go_is_met_with_one_more_replica(scene, seen, pick, change):
-    """Fact: minAvailable = replicas can never be drained. Scale to +1, wait, evict; taken back afterwards."""
-    at_s = scene.at("02:30")
-    nodes = scene.nodes("p", 9)
-    nodes = (change(nodes[0], cordoned=True, cordoned_by_us=True, pods=1), *nodes[1:])
-    more = {"on": {"p-000": 1}, "lowered_cost": frozenset({"p-000"}), "disruptions_allowed": 0}
-    memory = leaving(at_s, stage=Stage.DRAINING)
-    stuck = seen(at_s, chat(16, **more), agents(6), production=nodes, ephemeral=23, memory=memory)
-    decision = scene.decide(stuck, at_s)
-    assert [(one.workload, one.replicas) for one in pick(decision, SurgeByOne)] == [("chat", 17)]
-    free = seen(at_s, chat(17, disruptions_allowed=1), agents(6), production=8, ephemeral=24)
-    assert asked(scene.decide(free, at_s), pick) == {"chat": 16}
 
 
 HPA = "HorizontalPodAutoscaler/chat"

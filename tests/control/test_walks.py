@@ -38,9 +38,9 @@ def test_a_night_and_a_morning(tide):
 
 
 def test_a_yield_goes_in_the_rules_order(tide):
-    """Cordon; deletion cost; scale down; (drain;) remove; grow; admit; quota up (§6.3)."""
+    """Cordon; deletion cost; scale down; replace what does not shrink; remove; grow; admit; quota up (§6.3)."""
     world = tide.run(tide.world(), tide.at("02:20"))
-    order = ["Cordon", "LowerDeletionCost", "SetReplicas", "Drain", "RemoveNodes", "GrowPool", "Admit", "SetQuota"]
+    order = ["Cordon", "LowerDeletionCost", "SetReplicas", "Surge", "RemoveNodes", "GrowPool", "Admit", "SetQuota"]
     assert list(dict.fromkeys(world.kinds())) == order
     assert {action.side for _, action in world.log if isinstance(action, Cordon)} == {Side.PRODUCTION}
     assert [action.gpus for _, action in world.log if isinstance(action, SetQuota)][-1] == 24

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from ebbtide.adapters.kubernetes.running import look_at
 from ebbtide.control.state import Side
 from kubelab.api import ApiError
 from kubelab.cluster import delete_quietly
@@ -184,6 +185,36 @@ def test_the_server_refuses_what_no_fleet_may_say(papers):
     with pytest.raises(ApiError) as refused:
         apply(papers, "fleets", wrong)
     assert "reservedNode" in str(refused.value)
+    for service, more, said in (
+        ({"claim": "chat"}, {"expects": {"gpuModel": "H100"}}, ""),
+        ({"claim": "chat", "time": "1s"}, {}, "give exactly one of time, observed, claim"),
+        ({"claim": "chat", "concurrency": 4}, {}, "has both claim and concurrency"),
+        ({"claim": "chat"}, {"waitingCostUsdPerRequestHour": 1}, "so waiting has no cost"),
+        ({"time": "1s"}, {"expects": {"gpuModel": "H100"}}, "expects is what a claim must match"),
+    ):
+        given = papers.fleet_object()
+        given["spec"]["workloads"][0] |= {"service": service} | more
+        if said:
+            with pytest.raises(ApiError) as refused:
+                apply(papers, "fleets", given)
+            assert said in str(refused.value)
+        else:
+            apply(papers, "fleets", given)
+
+
+def test_what_runs_is_read_off_its_pods_for_a_claim(papers):
+    bindings = papers.fleet.bindings
+    cluster = papers.fleet.connect(Side.PRODUCTION)
+    try:
+        until(
+            lambda: look_at(cluster, bindings.workload("chat"), bindings.pools[0]).pods == 4,
+            "the Deployment's four pods",
+        )
+        running = look_at(cluster, bindings.workload("chat"), bindings.pools[0])
+        assert running.gpus == (2,)
+        assert running.gpu_models == ()  # nothing has labelled these nodes: not observed, and not guessed
+    finally:
+        cluster.close()
 
 
 def test_release_gives_back_what_was_there_before_us(papers):

@@ -143,7 +143,7 @@ def test_a_budget_that_lets_none_go_refuses_the_drain_until_there_is_one_more(ha
     hands.do(act.Cordon, side=Side.PRODUCTION, node=name)
     assert hands.do(act.Drain, side=Side.PRODUCTION, node=name) is Result.REFUSED
     assert [problem.why for problem in hands.world.take_problems() if isinstance(problem, ApiError)] == [Kind.BUDGET]
-    assert hands.do(act.SurgeByOne, workload="chat", replicas=3) is Result.DONE
+    assert hands.do(act.Surge, workload="chat", replicas=3) is Result.DONE
     until(lambda: hands.replicas().disruptions_allowed == 1, "one may go")
     until(lambda: hands.do(act.Drain, side=Side.PRODUCTION, node=name) is Result.DONE, "none refused")
     until(lambda: hands.do(act.Drain, side=Side.PRODUCTION, node=name) and hands.node(name).pods == 0, "drained")

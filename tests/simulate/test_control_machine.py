@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from whenever import OffsetDateTime, Time, hours
 
-from ebbtide.control.actions import Action, Record, RemoveNodes, SetReplicas, SurgeByOne
+from ebbtide.control.actions import Action, Drain, Record, RemoveNodes, SetReplicas, Surge
 from ebbtide.control.decide import decide
 from ebbtide.control.limits import Limits
 from ebbtide.control.loop import tick
-from ebbtide.control.memory import Direction
+from ebbtide.control.memory import Direction, Stage
 from ebbtide.control.state import Side, State
 from ebbtide.control.world import Result
 from ebbtide.fleet.fleet import Fleet
@@ -125,10 +125,12 @@ class Watched:
         if not isinstance(action, Record) and age_s > LIMITS.stale_after_s:
             self.wrong.append(f"{type(action).__name__} on a sight of {age_s:.0f} s")
         self._minimum(action)
+        if isinstance(action, Drain) and action.side is Side.PRODUCTION:
+            self._drained(action.node)
         return self.world.apply(action, at_s)
 
     def _minimum(self, action: Action) -> None:
-        if isinstance(action, SetReplicas | SurgeByOne) and action.replicas < 2:
+        if isinstance(action, SetReplicas | Surge) and action.replicas < 2:
             self.wrong.append(f"{action.workload} below its minimum: {action.replicas}")
         if isinstance(action, RemoveNodes) and action.side is Side.PRODUCTION:
             truth = {one.node: one for one in self.world.machines("h100") if one.side is Side.PRODUCTION and one.node}
@@ -136,6 +138,14 @@ class Watched:
             goes = [truth[name] for name in action.nodes if name in truth and not truth[name].leaving]
             if goes and sum(one.usable for one in stays) < 2:
                 self.wrong.append(f"production left with {sum(one.usable for one in stays)} usable nodes")
+
+    def _drained(self, node: str) -> None:
+        """What is drained now and what was being drained together leave every service its minimum, as it was seen."""
+        assert self.seen is not None
+        going = {move.node for move in self.world.memory.moves if move.stage is Stage.DRAINING} | {node}
+        for one in self.seen.production.replicas.values():
+            if one.on.get(node, 0) and one.ready - sum(one.on.get(name, 0) for name in going) < 2:
+                self.wrong.append(f"{one.workload} drained below its minimum with {node}")
 
 
 class TideMachine(RuleBasedStateMachine):

@@ -107,7 +107,7 @@ TWICE = [
     (act.Uncordon, {"side": Side.PRODUCTION, "node": True}),
     (act.Quarantine, {"side": Side.PRODUCTION, "node": True}),
     (act.SetReplicas, {"workload": "chat", "replicas": 9}),
-    (act.SurgeByOne, {"workload": "chat", "replicas": 9}),
+    (act.Surge, {"workload": "chat", "replicas": 9}),
     (act.SetQuota, {"pool": "h100", "gpus": 16}),
     (act.LowerDeletionCost, {"workload": "chat", "nodes": frozenset()}),
     (act.GrowPool, {"side": Side.PRODUCTION, "pool": "h100", "size": 6}),

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ebbtide.allocate.deficits import missing_shares
 from ebbtide.allocate.fit import do_not_fit
-from ebbtide.allocate.needs import Needs, planned_shares, pool_needs, station_shape
+from ebbtide.allocate.needs import Needs, pool_needs, station_shape, workload_shares
 from ebbtide.allocate.samples import WorkloadSamples
 from ebbtide.allocate.unserved import joint, unserved_units
 from ebbtide.fleet.demand import Floats
@@ -195,7 +195,9 @@ def _deficits(task: _Task, windows: Ints, low: Ints, high: Ints) -> Floats:
     Missing of the share that is planned for: what no number of replicas gives earns no workload a GPU of another's.
     """
     workload, samples = task.workload, task.samples.pick(windows)
-    shares = [planned_shares(target, samples.service_time_s, samples.service_scv) for target in workload.targets]
+    shares = [
+        workload_shares(workload, target, samples.service_time_s, samples.service_scv) for target in workload.targets
+    ]
     return missing_shares(
         workload, workload.targets, np.array(shares), samples, low=low, high=high, confidence=task.confidence
     )

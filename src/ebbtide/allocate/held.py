@@ -24,7 +24,8 @@ CLOSE = 1e-6
 def held_rates_rps(plan: PoolPlan) -> list[Floats]:
     """Per workload the greatest steady rate that its replicas hold at all targets in every window, [windows].
 
-    Targets out of reach are held as far as they can be met: ``needs.planned_shares``.
+    Targets out of reach are held as far as they can be met: ``needs.planned_shares``. By a claim n replicas hold n
+    times what one does.
     """
     if not plan.workloads:
         return []
@@ -35,6 +36,9 @@ def held_rates_rps(plan: PoolPlan) -> list[Floats]:
         for counts, one in zip(replicas, samples, strict=True)
     ]
     held: list[Floats] = [np.zeros(0)] * len(cases)
+    for w, one in enumerate(plan.workloads):
+        if (holds_rps := one.service.holds_rps) is not None:
+            held[w] = replicas[w] * holds_rps
     for members in _alike(plan.workloads):
         distinct = [np.unique(cases[w], axis=0, return_inverse=True) for w in members]
         lengths = [len(rows) for rows, _ in distinct]
@@ -46,9 +50,14 @@ def held_rates_rps(plan: PoolPlan) -> list[Floats]:
 
 
 def _alike(workloads: Sequence[Workload]) -> list[list[int]]:
-    """Workloads that one Station can hold: the same balancing, the same kinds of targets, patience or none."""
+    """Workloads that one Station can hold: the same balancing, the same kinds of targets, patience or none.
+
+    Those with a claim are none of them.
+    """
     kinds: dict[tuple[object, ...], list[int]] = {}
     for w, one in enumerate(workloads):
+        if one.service.claim is not None:
+            continue
         targets = tuple(target.kind for target in one.targets)
         kinds.setdefault((one.balancing, one.patience_s < np.inf, targets), []).append(w)
     return list(kinds.values())

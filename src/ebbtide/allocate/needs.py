@@ -112,9 +112,7 @@ def minima_do_not_fit(pool: Pool, shape: NodeShape, minimum: Ints) -> InputError
 
 def station_shape(workload: Workload) -> StationShape:
     """What the queueing curves must know of a workload."""
-    return StationShape(
-        slots=workload.service.concurrency, balancing=workload.balancing, patience_s=workload.patience_s
-    )
+    return StationShape.of(workload)
 
 
 def stable_replicas(rate_rps: Floats, service_time_s: Floats, slots: int) -> Ints:
@@ -134,7 +132,7 @@ def required_of(workload: Workload, samples: WorkloadSamples, at_most: int, conf
     """
     needs = np.zeros(len(samples.day), dtype=np.int64)
     for target in workload.targets:
-        shares = planned_shares(target, samples.service_time_s, samples.service_scv)
+        shares = workload_shares(workload, target, samples.service_time_s, samples.service_scv)
         for share in np.unique(shares).tolist():
             windows = np.flatnonzero(shares == share)
             held = _held_needs(workload, replace(target, percentile=share), samples.pick(windows), at_most)
@@ -162,10 +160,18 @@ def planned_shares(target: Target, service_time_s: Floats, service_scv: Floats) 
     return np.where(alone < asked, np.maximum(1e-6, NEAR * alone), asked)
 
 
+def workload_shares(workload: Workload, target: Target, service_time_s: Floats, service_scv: Floats) -> Floats:
+    """The same of a workload: a claim holds its targets whole, whatever its service takes."""
+    if workload.service.claim is not None:
+        return np.full(len(service_time_s), target.percentile)
+    return planned_shares(target, service_time_s, service_scv)
+
+
 def _is_out_of_reach(workload: Workload, samples: WorkloadSamples) -> NDArray[np.bool_]:
     found = np.zeros(len(samples.days), dtype=bool)
     for target in workload.targets:
-        found |= planned_shares(target, samples.service_time_s, samples.service_scv) < target.percentile
+        shares = workload_shares(workload, target, samples.service_time_s, samples.service_scv)
+        found |= shares < target.percentile
     return found
 
 

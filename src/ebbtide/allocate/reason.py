@@ -88,7 +88,8 @@ class Cases:
             return self._beyond(given, alone)
         if self.target_need[window] < required:
             return "minimum"
-        return "floor" if required <= self.floor[window] else "target"
+        is_floor = required <= self.floor[window] and self.workload.service.claim is None
+        return "floor" if is_floor else "target"
 
     def _beyond(self, given: Standing, alone: int) -> str:
         """What gave a replica that neither targets nor the minimum ask for."""
@@ -106,7 +107,9 @@ class Cases:
 
     def _standings(self, counts: Ints, wait_s: Floats, attainment: Floats) -> list[Standing]:
         before, waiting = self._waiting(counts)
-        gain = np.maximum(0.0, self.workload.waiting_cost_usd_per_request_h * (before - waiting))
+        # Of a claim's waits nothing is known, and the Fleet gives them no price: one more saves nothing.
+        saved = np.nan_to_num(before - waiting, nan=0.0)
+        gain = np.maximum(0.0, self.workload.waiting_cost_usd_per_request_h * saved)
         columns = (counts, wait_s, waiting, attainment, np.where(counts > 0, gain, 0.0))
         return [
             Standing(replicas=count, wait_s=wait, waiting=idle, attainment=attained, gain_usd_per_h=saved)
@@ -129,8 +132,13 @@ class Cases:
         return day_peak(self.samples, peaks, self.day)
 
     def wait_s(self, target: Target, replicas: Ints) -> Floats:
-        """Wait (or latency) at the target's percentile in the hardest scenario of the deciding day; 0 without load."""
+        """Wait (or latency) at the target's percentile in the hardest scenario of the deciding day; 0 without load.
+
+        NaN, not observed, by a claim.
+        """
         samples = self.samples
+        if self.workload.service.claim is not None:
+            return np.full(len(replicas), np.nan)
         scenarios, rows, offsets = self._deciding
         counts = samples.per_scenario(replicas)[scenarios]
         waits = np.zeros(len(samples.day))
@@ -148,8 +156,10 @@ class Cases:
         return day_peak(samples, waits, self.day)
 
     def _waiting(self, counts: Ints) -> tuple[Floats, Floats]:
-        """Mean requests waiting with one replica fewer and with the counts, on the past rates."""
+        """Mean requests waiting with one replica fewer and with the counts, on the past rates; NaN by a claim."""
         samples = self.samples
+        if self.workload.service.claim is not None:
+            return np.full(len(counts), np.nan), np.full(len(counts), np.nan)
         before = np.maximum(counts - 1, 0)
         first = np.maximum(before, 1)
         values, starts = waiting_curves(

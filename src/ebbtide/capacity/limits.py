@@ -18,6 +18,7 @@ Flags = NDArray[np.bool_]
 Marks = NDArray[np.int8]
 UNCHECKED, RIGHT, WRONG = -1, 0, 1
 LATENCY = "latency"
+FIRST_TOKEN = "firstToken"
 # A latency counts as at most this many bounds when memory is taken from it: an infinite one has no mean, and how
 # late a late request is tells nothing more about the time that disturbances last.
 LEVEL_CAP = 4.0

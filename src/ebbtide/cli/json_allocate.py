@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from math import isfinite
+from math import isfinite, isnan
 
 from ebbtide.adapters.documents.schedule_plain import schedule_plain
-from ebbtide.fleet.schedule import Explanation, Shortage
+from ebbtide.fleet.schedule import ClaimRecord, Explanation, Shortage
 from ebbtide.workflows.allocate import Allocated, Fewest
 
 
 def allocated_json(done: Allocated) -> dict[str, object]:
-    """``schedule, totals, bound, shortages, warnings, written``."""
+    """``schedule, totals, bound, shortages, warnings, claims, written``."""
     return {
         "schedule": schedule_plain(done.schedule),
         "totals": _totals(done.explanation),
         "bound": asdict(done.explanation.bound),
         "shortages": [_shortage(one) for one in done.explanation.shortages],
         "warnings": list(done.explanation.warnings),
+        "claims": [_claim(one) for one in done.explanation.provenance.claims],
         "written": [str(path) for path in done.written],
     }
 
@@ -52,12 +53,24 @@ def _totals(explanation: Explanation) -> dict[str, object]:
     }
 
 
+def _claim(one: ClaimRecord) -> dict[str, object]:
+    return {
+        "workload": one.workload,
+        "claim": one.claim,
+        "sha256": one.sha256,
+        "measured_at": str(one.measured_at),
+        "valid_until": str(one.valid_until),
+        "low_rps": one.low_rps,
+        "accepted": list(one.accepted),
+    }
+
+
 def _shortage(one: Shortage) -> dict[str, object]:
     return {
         "workload": one.workload,
         "window": one.window,
         "missing_gpus": "unlimited" if one.missing_gpus is None else one.missing_gpus,
-        "wait_s": one.wait_s if isfinite(one.wait_s) else "unstable",
+        "wait_s": None if isnan(one.wait_s) else one.wait_s if isfinite(one.wait_s) else "unstable",
         "attainment": one.attainment,
         "required": one.required,
     }

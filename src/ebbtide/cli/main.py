@@ -14,6 +14,7 @@ import typer
 from ebbtide.cli import people
 from ebbtide.cli.answers import Exit, finish, open_streams, put, put_json, say
 from ebbtide.cli.backtest import backtest
+from ebbtide.cli.claims import claims
 from ebbtide.cli.columns import terminal_width
 from ebbtide.cli.jobs import jobs
 from ebbtide.cli.kernel_cache import ensure_kernel_cache
@@ -35,6 +36,7 @@ app = typer.Typer(
 )
 
 app.add_typer(jobs)
+app.add_typer(claims)
 app.command(name="run")(run_controller)
 people.register(app)
 
@@ -76,6 +78,10 @@ def allocate(
     least_gpus: Annotated[
         bool, typer.Option("--least-gpus", help="Answer the fewest nodes that meet all targets; write nothing.")
     ] = False,
+    accept_claim: Annotated[
+        list[str] | None,
+        typer.Option("--accept-claim", metavar="CLAIM", help="Plan on this claim though it expired or differs."),
+    ] = None,
     json: Json = False,
 ) -> int:
     """Make the schedule: writes schedule.yaml and report.html, prints the windows.
@@ -87,9 +93,9 @@ def allocate(
 
     with Talk(quiet=json) as talk:
         if least_gpus:
-            fewest = workflow.least_gpus(fleet, stage=talk.stage)
+            fewest = workflow.least_gpus(fleet, accept_claims=accept_claim or (), stage=talk.stage)
         else:
-            done = workflow.allocate(fleet, output, stage=talk.stage)
+            done = workflow.allocate(fleet, output, accept_claims=accept_claim or (), stage=talk.stage)
     if least_gpus:
         from ebbtide.cli.json_allocate import fewest_json
         from ebbtide.cli.render_least import least_text

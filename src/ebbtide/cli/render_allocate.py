@@ -5,6 +5,7 @@ Windows are rows while the table fits; with more workloads or pools than fit, th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -42,10 +43,13 @@ class _Plan:
         return len(self.schedule.pools) > 1
 
     def worst(self, window: int) -> tuple[str, float]:
-        """The workload nearest to its target (or furthest beyond it) in a window, and its share of the target."""
+        """The workload nearest to its target (or furthest beyond it) in a window, and its share of the target.
+
+        NaN where no workload's wait is observed: all are planned on claims.
+        """
         shares = {name: reasons[window].target_share for name, reasons in self.explanation.reasons.items()}
         named = [(name, share) for name, share in shares.items() if share == share]
-        return max(named, key=lambda pair: pair[1]) if named else ("-", 0.0)
+        return max(named, key=lambda pair: pair[1]) if named else ("-", math.nan)
 
 
 def render_allocate(
@@ -76,7 +80,7 @@ def _columns_by_window(plan: _Plan) -> list[Column]:
         columns.append(Column(heading=workload.name, cells=cells, gap=1 if index else _LABEL_GAP))
     columns += _pool_columns(plan)
     worst = [plan.worst(index) for index in range(len(windows))]
-    cells = tuple(f"{name} {target_share(share)}" for name, share in worst)
+    cells = tuple("-" if math.isnan(share) else f"{name} {target_share(share)}" for name, share in worst)
     return [*columns, Column(heading="WORST", cells=cells, gap=_LABEL_GAP, left=True)]
 
 
@@ -169,7 +173,7 @@ def _window_column(plan: _Plan, index: int) -> Column:
     for pool in plan.schedule.pools:
         cells += [minutes(pool.lead_s[index]), whole(pool.production_nodes[index]), whole(pool.ephemeral_nodes[index])]
     name, share = plan.worst(index)
-    cells.append(target_share(share))
+    cells.append("-" if math.isnan(share) else target_share(share))
     return Column(heading=clock(window.start), cells=(*cells, name) if _names_fit(plan) else tuple(cells))
 
 
@@ -188,12 +192,21 @@ def _block(plan: _Plan, labels: tuple[str, ...], days: str, block: list[int]) ->
 def _legend(plan: _Plan) -> list[str]:
     pools = plan.fleet.pools
     measure = f"WORST: {target_measure(plan.fleet)} as a share of its target."
+    claimed = [one.name for one in plan.fleet.workloads if one.service.claim is not None]
+    if len(claimed) == len(plan.fleet.workloads):
+        measure = "WORST: not observed, for all are planned on claims."
+    elif claimed:
+        measure = f"{measure[:-1]}, but of {_listed(claimed)}, planned on claims."
     if not plan.several_pools:
         pool = pools[0]
         reserved = f"; reserved {whole(pool.reserved_nodes)}" if pool.reserved_nodes else ""
         return filled(f"{measure} PROD, EPH: nodes of {pool.name}{reserved}", plan.width)
     reserved = ", ".join(f"{whole(pool.reserved_nodes)} of {pool.name}" for pool in pools if pool.reserved_nodes)
     return filled(f"{measure} PROD, EPH: nodes" + (f"; reserved {reserved}" if reserved else ""), plan.width)
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def target_measure(fleet: Fleet) -> str:

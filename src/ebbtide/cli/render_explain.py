@@ -88,13 +88,19 @@ def _columns(answer: Answer, gap: str) -> Iterator[tuple[str, str]]:
     counts = [f"{standing.replicas:,}" for _, standing, _ in standings]
     waits = [_wait(standing.wait_s) for _, standing, _ in standings]
     waiting = [_waiting(standing.waiting) for _, standing, _ in standings]
+    held = answer.replica_holds_rps
     for index, (label, _, verdict) in enumerate(standings):
+        if held is not None:
+            holds = f"holds {_right([f'{figure(one.replicas * held)} rps' for _, one, _ in standings], index)}"
+            yield gap.join([f"  {label:<10}  {_right(counts, index)}", holds]), verdict
+            continue
         wait = f"{_percentile(answer.target)} {_right(waits, index)}"
         yield gap.join([f"  {label:<10}  {_right(counts, index)}", wait, f"{_right(waiting, index)} waiting"]), verdict
 
 
 def _standings(answer: Answer) -> tuple[Standing | None, ...]:
-    floor = answer.reason.floor if answer.reason.floor.replicas != answer.reason.given.replicas else None
+    has_floor = answer.replica_holds_rps is None and answer.reason.floor.replicas != answer.reason.given.replicas
+    floor = answer.reason.floor if has_floor else None
     return floor, answer.reason.given, answer.reason.refused
 
 
@@ -102,7 +108,8 @@ def _verdicts(answer: Answer) -> tuple[str, str, str]:
     reason = answer.reason
     floor, given = _meets(answer.meets(reason.floor)), _meets(answer.meets(reason.given))
     # Fewer than the floor are explained without it: then both are the given count, and the target is missed.
-    if reason.floor.replicas == reason.given.replicas and answer.meets(reason.given) is not False:
+    is_floor = reason.floor.replicas == reason.given.replicas and answer.replica_holds_rps is None
+    if is_floor and answer.meets(reason.given) is not False:
         given += ", is the floor" if given else "is the floor"
     return floor, given, _refused(answer)
 
@@ -129,7 +136,11 @@ def _held_by(answer: Answer, width: int) -> list[str]:
         told.append(f"{least:,} would meet the target")
     if _is_worth_more(answer):
         told.append("one more would take another node")
-    return _wrapped(f"  held by     {'; '.join(told)}", width, indent=" " * 14)
+    lines = _wrapped(f"  held by     {'; '.join(told)}", width, indent=" " * 14)
+    if answer.replica_holds_rps is None:
+        return lines
+    says = f"a replica holds {figure(answer.replica_holds_rps)} rps; waits are not observed"
+    return [*lines, *_wrapped(f"  claim       {says}", width, indent=" " * 14)]
 
 
 def _is_worth_more(answer: Answer) -> bool:

@@ -20,14 +20,16 @@ def measured_text(found: Measured) -> str:
         held = claim.sustained
         half = (held.high_rps - held.low_rps) / (held.high_rps + held.low_rps)
         lines.append(
-            f"{claim.name} holds {held.low_rps:.4g} to {held.high_rps:.4g} requests a second (±{half:.1%}, "
-            f"{held.confidence:.0%} confidence)" + ("" if claim.resolved else ", unresolved")
+            f"{claim.name} holds {held.low_rps:.4g} to {held.high_rps:.4g} requests a second{_each(held.replicas)} "
+            f"(±{half:.1%}, {found.run.state.wish.confidence:.0%} confidence)"
+            + ("" if claim.resolved else ", unresolved")
         )
         lines.append(f"limited by {held.limited_by}; planning uses {held.low_rps:.4g}")
         effort = claim.effort
         lines.append(
-            f"{effort.requests:,} requests in {effort.measured_s / 60.0:.1f} min, {effort.effective:,.0f} effective "
-            f"around the answer; no disturbance longer than {effort.longest_disturbance_s:.0f} s would have been seen"
+            f"{found.found.requests:,} requests in {effort.measured_s / 60.0:.1f} min, "
+            f"{effort.effective:,.0f} effective around the answer; "
+            f"no disturbance longer than {effort.longest_disturbance_s:.0f} s would have been seen"
         )
         if claim.quality is not None:
             quality = claim.quality
@@ -49,7 +51,7 @@ def measured_text(found: Measured) -> str:
 
 
 def measured_json(found: Measured) -> dict[str, Any]:
-    """One object, snake_case with units; what is not known is null."""
+    """One object, snake_case with units; what is not known is null. ``low_rps``, ``high_rps``: of all replicas."""
     claim, interval = found.claim, found.found.interval
     low, high = (None, None) if interval is None else (_bound(interval.low), _bound(interval.high))
     return {
@@ -58,6 +60,8 @@ def measured_json(found: Measured) -> dict[str, Any]:
         "reason": found.found.reason,
         "low_rps": low,
         "high_rps": high,
+        "replicas": found.document.spec.replicas,
+        "replica_low_rps": None if claim is None else claim.sustained.low_rps,
         "limited_by": None if claim is None else claim.sustained.limited_by,
         "requests": found.found.requests,
         "steps": len(found.run.steps),
@@ -66,6 +70,10 @@ def measured_json(found: Measured) -> dict[str, Any]:
         "warnings": list(found.warnings),
         "written": [str(path) for path in found.written],
     }
+
+
+def _each(replicas: int) -> str:
+    return "" if replicas == 1 else f" a replica, of {replicas} measured together"
 
 
 def _bound(end: float) -> float | None:

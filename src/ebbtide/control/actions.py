@@ -90,8 +90,8 @@ class SetReplicas(Action):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SurgeByOne(Action):
-    """One replica above the plan, because a budget lets none of its pods go."""
+class Surge(Action):
+    """Replicas above the plan while those on leaving nodes are replaced (§6.3)."""
 
     workload: str
     replicas: int

@@ -12,11 +12,12 @@ from ebbtide.control.actions import Admit, Cordon, DeletePods, Drain, Quarantine
 from ebbtide.control.begin import no_yield, production_to_be
 from ebbtide.control.draft import Draft, why
 from ebbtide.control.ending import came_late, end_work
+from ebbtide.control.handover import emptied_by_scaling, too_few, yields_by_s
 from ebbtide.control.ledger import Ledger, source_of
 from ebbtide.control.memory import AT_HOME, Broken, Direction, FinishedMove, Move, Stage
 from ebbtide.control.motion import late_at_s, rule_of, to_stage, turn_back
 from ebbtide.control.reverts import left_alone, may_write
-from ebbtide.control.state import Node, Replicas, Side, Tenure
+from ebbtide.control.state import Node, Side, Tenure
 from ebbtide.control.usable import fault_of
 
 CORDONED = "cordoned"
@@ -79,19 +80,19 @@ def cordon_key(node: str) -> str:
 
 
 def _let_replicas_leave(draft: Draft, move: Move, node: Node) -> None:
-    """Scaling down empties the node (``scaling``); the rest is drained when the grace is over."""
-    going = any(_shrinks(draft, one) for one in draft.replicas_on(node.name))
-    if not going or draft.at_s >= move.since_s + draft.limits.drain_grace_s:
+    """Scaling empties the node (``scaling``); the rest is drained, once enough are ready elsewhere."""
+    by_s = yields_by_s(draft, move)
+    draft.look(by_s)
+    over = draft.at_s >= by_s
+    if not over and any(emptied_by_scaling(draft, one) for one in draft.replicas_on(node.name)):
+        return
+    refused = too_few(draft, move)
+    if refused is None:
         to_stage(draft, move, Stage.DRAINING)
-    draft.look(move.since_s + draft.limits.drain_grace_s)
-
-
-def _shrinks(draft: Draft, seen: Replicas) -> bool:
-    """Whether pods of a workload are still to go by scaling down; where none is, the rest can only be drained."""
-    want = draft.wants.replicas.get(seen.workload)
-    if want is None or not seen.managed or seen.paused:
-        return False
-    return sum(seen.on.values()) > seen.wanted or seen.wanted > want.replicas
+    elif over:
+        turn_back(draft, move, "6.3", refused.text, spare=True)
+    else:
+        draft.withhold(f"drain of {node.name}", refused)
 
 
 def _draining(draft: Draft, book: Ledger, move: Move) -> None:
@@ -108,8 +109,12 @@ def _draining(draft: Draft, book: Ledger, move: Move) -> None:
         _remove(draft, book, move)
     else:
         over = draft.at_s >= move.since_s + draft.limits.drain_grace_s
+        refused = too_few(draft, move) if move.direction is Direction.YIELD else None
         if over and move.direction is Direction.YIELD:
             turn_back(draft, move, "6.3", "its pods do not go", spare=True)
+        elif refused is not None:
+            draft.withhold(f"drain of {node.name}", refused)
+            draft.look(move.since_s + draft.limits.drain_grace_s)
         elif over and draft.at_s >= move.since_s + 2 * draft.limits.drain_grace_s:
             _remove(draft, book, move)
         else:

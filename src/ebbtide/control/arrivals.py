@@ -17,7 +17,9 @@ def match_arrivals(draft: Draft, book: Ledger) -> None:
     """
     known = {move.arrived for move in draft.moves.values() if move.arrived} | draft.quarantined.keys()
     for side in Side:
-        fresh = sorted(name for name in book.surveys[side].joining if name not in known) if draft.fresh(side) else []
+        fresh = sorted(book.surveys[side].joining.keys() - known) if draft.fresh(side) else []
+        if not fresh:
+            continue
         waiting = [
             move
             for move in draft.moves.values()

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from ebbtide.control.actions import Why
 from ebbtide.control.draft import Draft, why
+from ebbtide.control.handover import easiest
 from ebbtide.control.least_loss import Losses, least_loss
 from ebbtide.control.ledger import Ledger
 from ebbtide.control.memory import Direction, Move, Stage
@@ -106,7 +107,7 @@ def _no_reclaim(draft: Draft) -> Why | None:
 
 
 def _yield(draft: Draft, book: Ledger, want: PoolWant, spare: int) -> None:
-    """Begin yields of spare nodes: those with the fewest pods, never below a minimum."""
+    """Begin yields of spare nodes: those whose pods leave most easily, never below a minimum."""
     name = book.pool.name
     refused = no_yield(draft, book)
     if refused is not None:
@@ -117,10 +118,10 @@ def _yield(draft: Draft, book: Ledger, want: PoolWant, spare: int) -> None:
     least = max(want.nodes, want.soon)  # neither is below the pool's minimum
     count = max(min(spare, room, usable - least), 0)
     movable = [node for node in book.movable(Side.PRODUCTION) if node.name not in draft.spared]
-    nodes = sorted(movable, key=lambda node: (node.stuck_pods, node.pods, node.name))
+    nodes = easiest(draft, movable, count, (workload for workload, _ in draft.plan.workloads[name]))
     numbers = {"wanted": want.nodes, "there": want.nodes + spare, "usable": usable}
     reason = why("6.3", "the window wants fewer production nodes", **numbers)
-    _begin(draft, book, Direction.YIELD, nodes[:count], draft.at_s, reason)
+    _begin(draft, book, Direction.YIELD, nodes, draft.at_s, reason)
     kept = min(want.soon - want.nodes, spare)
     if kept > 0:
         text = "they would have to come back at once: the gap is shorter than yield and reclaim"

@@ -1,11 +1,12 @@
-"""Nodes that no move speaks of: broken ones are named, whole ones taken back, unasked ones adopted (§6.4, §6.6)."""
+"""Nodes that no move speaks of: broken ones are named, missing ones written down, unasked ones adopted (§6.4, §6.6)."""
 
 from __future__ import annotations
 
 from ebbtide.control.actions import Admit, Quarantine, Uncordon
 from ebbtide.control.draft import Draft, why
 from ebbtide.control.ledger import Ledger, source_of
-from ebbtide.control.memory import Broken, Stage
+from ebbtide.control.memory import Broken, Direction, Missing, Stage
+from ebbtide.control.motion import p90_s
 from ebbtide.control.state import Node, Side, Tenure
 from ebbtide.control.usable import Survey, fault_of
 
@@ -17,17 +18,50 @@ def see_to_broken(draft: Draft, book: Ledger) -> None:
         if not draft.fresh(side):
             continue
         survey = book.surveys[side]
-        for name, node in [*survey.faulty.items(), *survey.joining.items()]:
+        for name in [*sorted(survey.faulty), *sorted(survey.joining)]:
+            node = survey.faulty.get(name) or survey.joining[name]
             if name not in taken and name not in draft.quarantined:
                 _name_broken(draft, book, side, node)
         for name in [name for name in draft.quarantined if name not in taken]:
             _take_back(draft, book, side, survey, name)
-        for name, node in survey.joining.items():
+        for name in sorted(survey.joining):
             if name not in taken and name not in draft.quarantined and not _expected(draft, book, side):
-                _adopt(draft, book, side, node)
+                _adopt(draft, book, side, survey.joining[name])
     if all(draft.fresh(side) for side in Side):
         for name in book.repaired:
             draft.quarantined.pop(name, None)
+
+
+def write_down_missing(draft: Draft, book: Ledger) -> None:
+    """Count the nodes that are missing; after a while few of them are lost, and explain a difference from then on.
+
+    A node that is lost for good would stop the pool's yields for good. Should one come back, it is lost no more.
+    """
+    name, at_s, limits = book.pool.name, draft.at_s, draft.limits
+    if not all(draft.fresh(side) for side in Side):
+        return
+    if book.missing == 0:
+        draft.missing.pop(name, None)
+        return
+    known = draft.missing.get(name)
+    since_s = at_s if known is None or book.missing > known.nodes else known.since_s
+    lost = 0 if known is None else min(known.lost, book.missing)
+    lost_at_s = since_s + max(limits.lost_after_s, limits.late_factor * _slower_p90_s(draft, book))
+    most = max(int(limits.lost_share * book.pool.nodes), 1)
+    numbers = {"missing": book.missing, "at_most": most, "since_s": since_s}
+    if lost < book.missing and at_s < lost_at_s:
+        draft.look(lost_at_s)
+    elif book.missing <= most:
+        lost = book.missing
+        draft.withhold(f"lost nodes of {name}", why("6.6", "missing for long: the Fleet has fewer nodes", **numbers))
+    else:
+        text = "too many are missing to be written down as lost: look for their labels, or correct the Fleet's nodes"
+        draft.withhold(f"lost nodes of {name}", why("6.6", text, **numbers))
+    draft.missing[name] = Missing(nodes=book.missing, since_s=since_s, lost=lost)
+
+
+def _slower_p90_s(draft: Draft, book: Ledger) -> float:
+    return max(p90_s(draft, book.pool, direction, 1) for direction in Direction)
 
 
 def _expected(draft: Draft, book: Ledger, side: Side) -> bool:

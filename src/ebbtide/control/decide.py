@@ -7,15 +7,14 @@ so that nothing is scaled down before its leaving pods are known, and nothing up
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 from ebbtide.control.actions import Action, Decision, Withheld
 from ebbtide.control.advance import advance, cordon_key
 from ebbtide.control.arrivals import match_arrivals, write_off
 from ebbtide.control.begin import begin_moves
-from ebbtide.control.broken import see_to_broken
+from ebbtide.control.broken import see_to_broken, write_down_missing
 from ebbtide.control.draft import Draft, draft_of, why
-from ebbtide.control.ledger import Ledger, ledger
+from ebbtide.control.ledger import Ledger, Stand, counted, stand_of
 from ebbtide.control.limits import Limits
 from ebbtide.control.memory import Direction, Stage
 from ebbtide.control.motion import mark_late
@@ -70,7 +69,10 @@ def _say(draft: Draft) -> None:
 
 
 def _decide_pool(draft: Draft, pool: Pool) -> None:
-    book = _book(draft, pool)
+    stand = stand_of(draft.state, pool, draft.at_s, draft.limits)
+    book = _book(draft, stand)
+    write_down_missing(draft, book)
+    book = _book(draft, stand, book)
     _count_ticks(draft, book)
     mark_late(draft, pool.name)
     match_arrivals(draft, book)
@@ -78,15 +80,15 @@ def _decide_pool(draft: Draft, pool: Pool) -> None:
     for move in list(draft.moves.values()):
         if move.pool == pool.name:
             advance(draft, book, draft.moves[move.id])
-    book = _book(draft, pool, book)
+    book = _book(draft, stand, book)
     see_to_broken(draft, book)
-    book = _book(draft, pool, book)
+    book = _book(draft, stand, book)
     begin_moves(draft, book)
-    book = _book(draft, pool, book)
+    book = _book(draft, stand, book)
     for move in list(draft.moves.values()):  # those begun now are cordoned now
         if move.pool == pool.name and move.begun_s == draft.at_s and move.stage is Stage.EMPTYING:
             advance(draft, book, move)
-    book = _book(draft, pool, book)
+    book = _book(draft, stand, book)
     short = draft.wants.pools[pool.name].settled - book.usable[Side.PRODUCTION]
     if short > 0:
         draft.shortages[pool.name] = short
@@ -96,14 +98,15 @@ def _decide_pool(draft: Draft, pool: Pool) -> None:
     draft.look(book.stable_s)
 
 
-def _book(draft: Draft, pool: Pool, last: Ledger | None = None) -> Ledger:
+def _book(draft: Draft, stand: Stand, last: Ledger | None = None) -> Ledger:
     """The pool counted with the moves as they are decided by now: as ``last``, where nothing was decided since."""
-    if last is not None and last.quarantined == draft.quarantined.keys():
-        moves = tuple([move for move in draft.moves.values() if move.pool == pool.name])
-        if moves == last.moves:
+    name = stand.pool.name
+    moves = tuple([move for move in draft.moves.values() if move.pool == name])
+    if last is not None and last.moves == moves and last.quarantined == draft.quarantined.keys():
+        missing = draft.missing.get(name)
+        if last.lost == (0 if missing is None else missing.lost):
             return last
-    memory = replace(draft.state.memory, moves=tuple(draft.moves.values()), quarantined=draft.quarantined)
-    return ledger(replace(draft.state, memory=memory), pool, draft.at_s, draft.limits)
+    return counted(stand, moves, draft.quarantined, draft.missing)
 
 
 def _count_ticks(draft: Draft, book: Ledger) -> None:

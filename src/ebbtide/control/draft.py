@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from ebbtide.control.actions import Action, Park, Record, Why, Withheld
 from ebbtide.control.limits import Limits
-from ebbtide.control.memory import Broken, FinishedMove, Guard, Memory, Move, Revert, Written
+from ebbtide.control.memory import Broken, Direction, FinishedMove, Guard, Memory, Missing, Move, Revert, Written
 from ebbtide.control.move_times import with_finished
 from ebbtide.control.plan import Plan
 from ebbtide.control.state import Replicas, ResearchWork, Side, State
@@ -46,6 +46,7 @@ class Draft:
     finished: list[FinishedMove] = field(default_factory=list)
     quarantined: dict[str, Broken] = field(default_factory=dict)
     difference_ticks: dict[str, int] = field(default_factory=dict)
+    missing: dict[str, Missing] = field(default_factory=dict)
     written: dict[str, Written] = field(default_factory=dict)
     reverts: dict[str, Revert] = field(default_factory=dict)
     spared: dict[str, float] = field(default_factory=dict)
@@ -55,7 +56,9 @@ class Draft:
     parked: set[str] = field(default_factory=set)
     work_by_node: dict[str, list[ResearchWork]] | None = None  # both made when first asked for
     replicas_by_node: dict[str, list[Replicas]] | None = None
-    p90s_s: dict[tuple[str, bool, int], float] = field(default_factory=dict)  # what moves take, when first asked for
+    p90s_s: dict[tuple[str, Direction, int], float] = field(
+        default_factory=dict
+    )  # what moves take, when first asked for
     looks_s: list[float] = field(default_factory=list)
     shortages: dict[str, int] = field(default_factory=dict)
 
@@ -126,6 +129,7 @@ class Draft:
             finished=with_finished(before.finished, self.finished) if self.finished else before.finished,
             quarantined=_kept(before.quarantined, self.quarantined),
             difference_ticks=_kept(before.difference_ticks, self.difference_ticks),
+            missing=_kept(before.missing, self.missing),
             written=_kept(before.written, self.written),
             reverts=_kept(before.reverts, self.reverts),
             spared=_kept(before.spared, self.spared),
@@ -140,17 +144,17 @@ class Draft:
 
 def _not_ahead(memory: Memory, at_s: float, limits: Limits) -> Memory:
     """What is remembered from the future counts from now: the clock was set back, and nothing is to wait for it."""
-    moves = tuple(
-        replace(
-            move,
-            begun_s=min(move.begun_s, at_s),
-            since_s=min(move.since_s, at_s),
-            asked_s=move.asked_s if move.asked_s <= at_s else at_s - limits.retry_s,
+    moves = memory.moves
+    if any(move.begun_s > at_s or move.since_s > at_s or move.asked_s > at_s for move in moves):
+        moves = tuple(
+            replace(
+                move,
+                begun_s=min(move.begun_s, at_s),
+                since_s=min(move.since_s, at_s),
+                asked_s=move.asked_s if move.asked_s <= at_s else at_s - limits.retry_s,
+            )
+            for move in moves
         )
-        if max(move.begun_s, move.since_s, move.asked_s) > at_s
-        else move
-        for move in memory.moves
-    )
     reverts = {
         key: replace(known, seen_s=tuple(min(seen_s, at_s) for seen_s in known.seen_s))
         if known.seen_s[-1] > at_s
@@ -159,7 +163,8 @@ def _not_ahead(memory: Memory, at_s: float, limits: Limits) -> Memory:
     }
     latest_s = at_s + limits.leave_for_s
     spared = {name: min(until_s, latest_s) for name, until_s in memory.spared.items() if until_s > at_s}
-    return replace(memory, moves=moves, reverts=reverts, spared=spared)
+    missing = {pool: replace(one, since_s=at_s) if one.since_s > at_s else one for pool, one in memory.missing.items()}
+    return replace(memory, moves=moves, reverts=reverts, spared=spared, missing=missing)
 
 
 def draft_of(state: State, plan: Plan, wanted: Wants, at_s: float, limits: Limits) -> Draft:
@@ -174,6 +179,7 @@ def draft_of(state: State, plan: Plan, wanted: Wants, at_s: float, limits: Limit
         moves={move.id: move for move in memory.moves},
         quarantined=dict(memory.quarantined),
         difference_ticks=dict(memory.difference_ticks),
+        missing=dict(memory.missing),
         written=dict(memory.written),
         reverts=dict(memory.reverts),
         spared=dict(memory.spared),

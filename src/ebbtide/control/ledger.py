@@ -7,11 +7,12 @@ raises of that pool after a few ticks, and never reclaims that have begun.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from operator import attrgetter
 
 from ebbtide.control.limits import Limits
-from ebbtide.control.memory import AT_HOME, Direction, Move, Stage
+from ebbtide.control.memory import AT_HOME, Broken, Direction, Missing, Move, Stage
 from ebbtide.control.state import Node, PoolSeen, Side, State
 from ebbtide.control.usable import Survey, survey
 from ebbtide.fleet.pool import Pool
@@ -26,8 +27,10 @@ def source_of(direction: Direction) -> Side:
 class Ledger:
     """One pool's nodes. ``usable``: by side, those that can be counted on, in motion or not yet stable ones left out.
 
-    ``difference``: nodes that are there and travel, less the Fleet's, where quarantine does not explain it: a broken
-    node whose Node object is gone is being repaired. ``repaired``: those of them that are back, under another name.
+    ``missing``: the Fleet's nodes that are not there and do not travel, less those that quarantine explains: a broken
+    node whose Node object is gone is being repaired. ``lost`` of them are written down. ``difference``: nodes that are
+    there and travel, less the Fleet's, where neither explains it. ``repaired``: broken ones that are back, under
+    another name.
     ``stable_s``: when the next node becomes stable.
     """
 
@@ -38,6 +41,8 @@ class Ledger:
     usable: dict[Side, int]
     unstable: frozenset[str]
     quarantined: frozenset[str]
+    missing: int
+    lost: int
     difference: int
     repaired: tuple[str, ...]
     stable_s: float
@@ -60,43 +65,82 @@ class Ledger:
         ]
 
 
-def ledger(state: State, pool: Pool, at_s: float, limits: Limits) -> Ledger:
-    """Count one pool."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stand:
+    """One pool as it was seen, whatever is decided: its nodes by side, how many are there, and which are unstable."""
+
+    pool: Pool
+    seen: dict[Side, PoolSeen]
+    surveys: dict[Side, Survey]
+    there: int
+    young: frozenset[str]
+    stable_s: dict[str, float]
+
+
+def stand_of(state: State, pool: Pool, at_s: float, limits: Limits) -> Stand:
+    """Count what stands of one pool."""
     seen = {side: state.sight(side).pool(pool.name) for side in Side}
     surveys = {side: survey(seen[side], pool, side) for side in Side}
-    moves = tuple(move for move in state.memory.moves if move.pool == pool.name)
-    quarantined = frozenset(state.memory.quarantined)
-    taken = {name for move in moves for name in (move.node, move.arrived) if name} | quarantined
-    usable: dict[Side, int] = {}
-    unstable: set[str] = set()
-    stable_s = float("inf")
-    for side, one in surveys.items():
-        if one.latest_s > at_s - limits.stable_s:
-            young = [
-                node for node in one.whole.values() if node.since_s > at_s - limits.stable_s and node.name not in taken
-            ]
-            unstable.update(node.name for node in young)
-            stable_s = min([stable_s, *(node.since_s + limits.stable_s for node in young)])
-        usable[side] = len(one.whole) - sum(name in one.whole for name in taken | unstable)
-    difference = _there(surveys) + _travelling(moves, surveys) - pool.nodes
-    away = [
-        name
-        for name, one in sorted(state.memory.quarantined.items(), key=lambda item: item[1].since_s)
-        if one.pool == pool.name and not any(each.stands(name) for each in surveys.values())
-    ]
-    missing = max(-difference, 0)
+    stable_s = {
+        node.name: node.since_s + limits.stable_s
+        for one in surveys.values()
+        if one.latest_s > at_s - limits.stable_s
+        for node in one.whole.values()
+        if node.since_s > at_s - limits.stable_s
+    }
+    return Stand(
+        pool=pool,
+        seen=seen,
+        surveys=surveys,
+        there=_there(surveys),
+        young=frozenset(stable_s),
+        stable_s=stable_s,
+    )
+
+
+def ledger(state: State, pool: Pool, at_s: float, limits: Limits) -> Ledger:
+    """Count one pool."""
+    memory = state.memory
+    moves = tuple(move for move in memory.moves if move.pool == pool.name)
+    return counted(stand_of(state, pool, at_s, limits), moves, memory.quarantined, memory.missing)
+
+
+def counted(
+    stand: Stand, moves: tuple[Move, ...], quarantined: Mapping[str, Broken], missing: Mapping[str, Missing]
+) -> Ledger:
+    """A pool's ledger, from what stands and what is known of the rest."""
+    pool, surveys = stand.pool, stand.surveys
+    taken = {name for move in moves for name in (move.node, move.arrived)} | quarantined.keys()
+    unstable = stand.young - taken
+    not_counted = taken | unstable
+    difference = stand.there + _travelling(moves, surveys) - pool.nodes
+    gone = max(-difference, 0)
+    away = _away(pool, quarantined, surveys)
+    absent = max(gone - len(away), 0)
+    lost = min(missing[pool.name].lost, absent) if pool.name in missing else 0
     return Ledger(
         pool=pool,
         surveys=surveys,
-        seen=seen,
+        seen=stand.seen,
         moves=moves,
-        usable=usable,
-        unstable=frozenset(unstable),
-        quarantined=quarantined,
-        difference=difference + min(missing, len(away)),
-        repaired=tuple(away[: len(away) - missing]) if len(away) > missing else (),
-        stable_s=stable_s,
+        usable={side: len(one.whole) - len(one.whole.keys() & not_counted) for side, one in surveys.items()},
+        unstable=unstable,
+        quarantined=frozenset(quarantined),
+        missing=absent,
+        lost=lost,
+        difference=-(absent - lost) if gone else difference,
+        repaired=tuple(away[: len(away) - gone]) if len(away) > gone else (),
+        stable_s=min((stand.stable_s[name] for name in unstable), default=float("inf")),
     )
+
+
+def _away(pool: Pool, quarantined: Mapping[str, Broken], surveys: dict[Side, Survey]) -> list[str]:
+    """Broken nodes whose Node object is gone, the longest known first."""
+    return [
+        name
+        for name, one in sorted(quarantined.items(), key=lambda item: item[1].since_s)
+        if one.pool == pool.name and not any(each.stands(name) for each in surveys.values())
+    ]
 
 
 _PROVIDER_ID = attrgetter("provider_id")

@@ -116,12 +116,24 @@ class Broken:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Missing:
+    """Nodes of a pool that nothing is seen of and nothing is known of: how many, and since when so many.
+
+    ``lost`` of them have been missing for so long that they are written down as lost: they explain a difference.
+    """
+
+    nodes: int
+    since_s: float
+    lost: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
     """What home keeps. ``version`` is its resourceVersion: a stale writer is refused.
 
     ``quarantined``: nodes known to be broken, by name: owned, unusable, be their Node object there or not.
-    ``difference_ticks``: for how many ticks a pool's nodes have not added up. ``written`` and ``reverts`` by field, as
-    ``kind/name:field``.
+    ``difference_ticks``: for how many ticks a pool's nodes have not added up. ``missing``: by pool. ``written``
+    and ``reverts`` by field, as ``kind/name:field``.
     ``spared``: nodes that a move was given up on, and until when no other one takes them. ``sizes``: the size that a
     pool's provider is to have on a side, as ``side/pool``: an absolute number, worked out once and written before it
     is asked for. ``guards``: workloads whose live guard is on. ``next_move``: the number of the next move's id.
@@ -132,6 +144,7 @@ class Memory:
     finished: tuple[FinishedMove, ...] = ()
     quarantined: Mapping[str, Broken] = field(default_factory=dict)
     difference_ticks: Mapping[str, int] = field(default_factory=dict)
+    missing: Mapping[str, Missing] = field(default_factory=dict)
     written: Mapping[str, Written] = field(default_factory=dict)
     reverts: Mapping[str, Revert] = field(default_factory=dict)
     spared: Mapping[str, float] = field(default_factory=dict)

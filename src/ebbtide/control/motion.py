@@ -15,7 +15,7 @@ from ebbtide.fleet.pool import Pool
 
 def p90_s(draft: Draft, pool: Pool, direction: Direction, batch: int) -> float:
     """What such a move takes: the longer of the Fleet's time and the measured P90."""
-    key = (pool.name, direction is Direction.YIELD, batch)
+    key = (pool.name, direction, batch)
     known_s = draft.p90s_s.get(key)
     if known_s is None:
         told_s = pool.yield_time_s if direction is Direction.YIELD else pool.reclaim_time_s
@@ -32,8 +32,10 @@ def rule_of(direction: Direction) -> str:
 
 def late_at_s(draft: Draft, move: Move) -> float:
     """When a step of a move that is past recall has taken too long."""
-    pool = draft.plan.fleet.pool(move.pool)
-    return move.since_s + draft.limits.late_factor * p90_s(draft, pool, move.direction, move.batch)
+    known_s = draft.p90s_s.get((move.pool, move.direction, move.batch))
+    if known_s is None:
+        known_s = p90_s(draft, draft.plan.fleet.pool(move.pool), move.direction, move.batch)
+    return move.since_s + draft.limits.late_factor * known_s
 
 
 def mark_late(draft: Draft, pool: str) -> None:

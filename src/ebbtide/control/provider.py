@@ -1,8 +1,9 @@
 """What the provider is asked for: named nodes taken out, pools grown, each to an absolute size (§6.1).
 
-A removal's size is what the pool has now less the named nodes that are not marked as leaving yet: asked again after a
-crash it is the same, whatever strangers did to the size meanwhile. A growth's size is worked out once, when a move
-begins to travel, and recorded before it is asked for: of nodes on their way nothing can be seen.
+A removal's size is what the pool has now (the nodes that stand, where those are more) less the named nodes that are
+not marked as leaving yet: asked again after a crash it is the same, whatever strangers did to the size meanwhile. A
+growth's size is worked out once, when a move begins to travel, and recorded before it is asked for: of nodes on their
+way nothing can be seen.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ def _remove(draft: Draft, book: Ledger, side: Side) -> None:
     key = size_key(side, book)
     if key in draft.sizes:
         draft.sizes[key] -= fresh
-    size = _size_now(book, side) - len(going)
+    # Where more stand than the size says (brought twice), a smaller size takes one that nobody named besides.
+    size = max(_size_now(book, side), sum(not node.leaving for node in book.seen[side].nodes)) - len(going)
     reason = why(
         "6.2" if side is Side.RESEARCH else "6.3", "emptied: they go to the other side", nodes=len(going), size=size
     )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from ebbtide.control.actions import LowerDeletionCost, Restore, SetBounds, SetReplicas, SurgeByOne
+from ebbtide.control.actions import LowerDeletionCost, Restore, SetBounds, SetReplicas, Surge
 from ebbtide.control.begin import dark
 from ebbtide.control.draft import Draft, why
+from ebbtide.control.handover import handed_over, leaving_nodes, pods_on, standing
 from ebbtide.control.ledger import Ledger
-from ebbtide.control.memory import Direction, Stage
 from ebbtide.control.replica_wants import ReplicaWant
 from ebbtide.control.reverts import forget, may_write
 from ebbtide.control.state import Bounds, Replicas, Side
@@ -20,7 +20,7 @@ def scale(draft: Draft, book: Ledger) -> None:
     if not draft.fresh(Side.PRODUCTION):
         draft.withhold(f"replicas on {book.pool.name}", dark(draft, Side.PRODUCTION))
         return
-    leaving = leaving_nodes(draft, book)
+    leaving = leaving_nodes(draft, book.pool.name)
     if not draft.wants.released and all(
         _rests(draft, workload, leaving) for workload, _ in draft.plan.workloads[book.pool.name]
     ):
@@ -45,22 +45,25 @@ def scale(draft: Draft, book: Ledger) -> None:
             ours.append((workload, seen, want))
             free_gpus += _given_back(seen, want) * workload.gpus_per_replica
     granted = _granted(ours, free_gpus)
+    room_gpus = _room_gpus(draft, book, granted, leaving)
     spare_gpus = max(_window_gpus(draft, book) - sum(one.planned * w.gpus_per_replica for w, _, one in ours), 0)
     for workload, seen, want in ours:
         if _settled(draft, workload, seen, want, granted[workload.name], leaving):
             continue
         _short(draft, workload, want, granted[workload.name])
         _lower_costs(draft, workload, seen, leaving)
+        asked = _asked(book, workload, seen, granted[workload.name], leaving, room_gpus)
+        room_gpus -= max(asked - max(seen.wanted, granted[workload.name]), 0) * workload.gpus_per_replica
         if seen.autoscaler is None:
-            _set_replicas(draft, workload, seen, granted[workload.name], leaving)
+            _set_replicas(draft, workload, seen, granted[workload.name], asked, leaving)
         else:
-            _set_bounds(draft, workload, seen, granted[workload.name], spare_gpus)
+            _set_bounds(draft, workload, seen, asked, spare_gpus)
 
 
 def _rests(draft: Draft, workload: Workload, leaving: frozenset[str]) -> bool:
     """Whether a workload has what is wanted, and is ours to set: it would be granted just that."""
     seen, want = draft.state.production.replicas.get(workload.name), draft.wants.replicas[workload.name]
-    if seen is None or seen.wanted != want.replicas or _hands_off(seen):
+    if seen is None or seen.wanted != want.replicas or seen.paused or not seen.managed:
         return False
     return _settled(draft, workload, seen, want, want.replicas, leaving)
 
@@ -72,21 +75,14 @@ def _settled(
     if seen.wanted != granted or granted < want.replicas or seen.autoscaler is not None or seen.lowered_cost:
         return False
     kept = draft.written.get(replicas_key(workload))
-    return (kept is None or (kept.seen and kept.value == str(granted))) and leaving.isdisjoint(seen.on)
+    if kept is not None and not (kept.seen and kept.value == str(granted)):
+        return False
+    return not leaving or leaving.isdisjoint(seen.on)
 
 
 def replicas_key(workload: Workload) -> str:
     """The field of a workload's scale, as memory names it."""
     return f"workload/{workload.name}:replicas"
-
-
-def leaving_nodes(draft: Draft, book: Ledger) -> frozenset[str]:
-    """Production nodes on their way out."""
-    return frozenset(
-        move.node
-        for move in draft.moves.values()
-        if move.pool == book.pool.name and move.direction is Direction.YIELD and move.stage is not Stage.RETURNING
-    )
 
 
 def _hands_off(seen: Replicas) -> str:
@@ -119,6 +115,30 @@ def _window_gpus(draft: Draft, book: Ledger) -> int:
     return draft.wants.pools[book.pool.name].settled * book.pool.gpus_per_node
 
 
+def _room_gpus(draft: Draft, book: Ledger, granted: Mapping[str, int], leaving: frozenset[str]) -> int:
+    """GPUs of usable nodes that nothing stands on, and nothing that is granted will stand on."""
+    if not leaving:
+        return 0
+    room_gpus = book.usable[Side.PRODUCTION] * book.pool.gpus_per_node
+    for workload, _ in draft.plan.workloads[book.pool.name]:
+        seen = draft.state.production.replicas.get(workload.name)
+        if seen is not None:
+            stay = max(seen.wanted, granted.get(workload.name, 0)) - pods_on(seen, leaving)
+            room_gpus -= max(stay, 0) * workload.gpus_per_replica
+    return max(room_gpus, 0)
+
+
+def _asked(
+    book: Ledger, workload: Workload, seen: Replicas, granted: int, leaving: frozenset[str], room_gpus: int
+) -> int:
+    """What to ask for now: what is granted, and while pods of it stand on leaving nodes their replacements."""
+    nodes_each = -(-workload.gpus_per_replica // book.pool.gpus_per_node)
+    room = room_gpus // workload.gpus_per_replica
+    if workload.max_replicas is not None:
+        room = min(room, max(workload.max_replicas - max(seen.wanted, granted), 0))
+    return handed_over(seen, granted, leaving, room, nodes_each=nodes_each)
+
+
 def _short(draft: Draft, workload: Workload, want: ReplicaWant, granted: int) -> None:
     if granted < want.replicas:
         draft.withhold(
@@ -131,44 +151,30 @@ def _short(draft: Draft, workload: Workload, want: ReplicaWant, granted: int) ->
 
 def _lower_costs(draft: Draft, workload: Workload, seen: Replicas, leaving: frozenset[str]) -> None:
     """Pods on leaving nodes go first, whoever scales down."""
-    standing = _standing(seen, leaving)
-    if standing != seen.lowered_cost:
-        reason = why("6.3", "pods on leaving nodes go first", nodes=len(standing))
-        draft.do(LowerDeletionCost(workload=workload.name, nodes=standing, why=reason))
+    nodes = standing(seen, leaving)
+    if nodes != seen.lowered_cost:
+        reason = why("6.3", "pods on leaving nodes go first", nodes=len(nodes))
+        draft.do(LowerDeletionCost(workload=workload.name, nodes=nodes, why=reason))
 
 
-def _standing(seen: Replicas, leaving: frozenset[str]) -> frozenset[str]:
-    if not leaving:
-        return leaving
-    return frozenset(name for name, pods in seen.on.items() if pods > 0 and name in leaving)
-
-
-def _set_replicas(draft: Draft, workload: Workload, seen: Replicas, granted: int, leaving: frozenset[str]) -> None:
-    standing = _standing(seen, leaving)
-    wanted = granted
-    if granted < seen.wanted:
+def _set_replicas(
+    draft: Draft, workload: Workload, seen: Replicas, granted: int, asked: int, leaving: frozenset[str]
+) -> None:
+    if asked < seen.wanted:
         refused = _no_shrink(draft, seen)
         if refused:
-            draft.withhold(f"replicas of {workload.name}", why("6.3", refused, wanted=granted, seen=seen.wanted))
-            wanted = seen.wanted
-        elif not standing <= seen.lowered_cost:
+            draft.withhold(f"replicas of {workload.name}", why("6.3", refused, wanted=asked, seen=seen.wanted))
+            asked = seen.wanted
+        elif not standing(seen, leaving) <= seen.lowered_cost:
             return  # first their cost is seen to be lowered; then the right pods go
-    stuck = standing and seen.disruptions_allowed == 0 and wanted >= seen.ready
-    numbers = {"wanted": wanted, "seen": seen.wanted}
-    if stuck and _draining(draft, standing):
-        wanted += 1
-    if may_write(draft, replicas_key(workload), observed=str(seen.wanted), wanted=str(wanted), who=seen.set_by):
-        if wanted > granted and stuck:
-            text = "its budget lets no pod go from a leaving node"
-            draft.do(SurgeByOne(workload=workload.name, replicas=wanted, why=why("6.3", text, **numbers)))
+    numbers = {"wanted": asked, "seen": seen.wanted}
+    if may_write(draft, replicas_key(workload), observed=str(seen.wanted), wanted=str(asked), who=seen.set_by):
+        if asked > max(granted, seen.wanted):
+            reason = why("6.3", "pods on leaving nodes are replaced before they go", granted=granted, **numbers)
+            draft.do(Surge(workload=workload.name, replicas=asked, why=reason))
         else:
-            draft.do(
-                SetReplicas(
-                    workload=workload.name,
-                    replicas=wanted,
-                    why=why("6.3" if wanted < seen.wanted else "6.2", "the plan", **numbers),
-                )
-            )
+            reason = why("6.3" if asked < seen.wanted else "6.2", "the plan", **numbers)
+            draft.do(SetReplicas(workload=workload.name, replicas=asked, why=reason))
 
 
 def _no_shrink(draft: Draft, seen: Replicas) -> str:
@@ -178,10 +184,6 @@ def _no_shrink(draft: Draft, seen: Replicas) -> str:
     if draft.wants.held_by:
         return f"held by {draft.wants.held_by}"
     return "the schedule is no longer valid" if draft.at_s >= draft.plan.valid_until_s else draft.state.doubt
-
-
-def _draining(draft: Draft, standing: frozenset[str]) -> bool:
-    return any(move.node in standing and move.stage is Stage.DRAINING for move in draft.moves.values())
 
 
 def _set_bounds(draft: Draft, workload: Workload, seen: Replicas, granted: int, spare_gpus: int) -> None:

@@ -217,13 +217,7 @@ def _conditions(
         _condition("PlanHolds", not decision.shortages, "AllThere", "Short", _named(decision.shortages)),
         _seen(state, Side.PRODUCTION, at_s),
         _seen(state, Side.RESEARCH, at_s),
-        _condition(
-            "NodesAddUp",
-            not state.memory.difference_ticks,
-            "AddUp",
-            "Difference",
-            f"nodes of {', '.join(sorted(state.memory.difference_ticks))} are missing or too many",
-        ),
+        _add_up(state),
         _live(state),
         _condition("Undisturbed", not state.memory.reverts, "Alone", "SetBack", _reverts(state)),
         _condition("Valid", valid, "Valid", "Expired", "plan again: nothing is yielded any more"),
@@ -243,6 +237,18 @@ def _seen(state: State, side: Side, at_s: float) -> Condition:
         return Condition(type=name, holds=Holds.TRUE, reason="Seen")
     since = "never" if math.isinf(age_s) else "not since its last answer"
     return Condition(type=name, holds=Holds.FALSE, reason="Dark", message=f"the {side} cluster was seen {since}")
+
+
+def _add_up(state: State) -> Condition:
+    name, memory = "NodesAddUp", state.memory
+    if memory.difference_ticks:
+        text = f"nodes of {', '.join(sorted(memory.difference_ticks))} are missing or too many"
+        return Condition(type=name, holds=Holds.FALSE, reason="Difference", message=text)
+    lost = [f"{one.lost} of {pool}" for pool, one in sorted(memory.missing.items()) if one.lost]
+    if lost:
+        text = f"missing for long, and taken for lost: {', '.join(lost)}; correct the Fleet's nodes"
+        return Condition(type=name, holds=Holds.TRUE, reason="Lost", message=text)
+    return Condition(type=name, holds=Holds.TRUE, reason="AddUp")
 
 
 def _live(state: State) -> Condition:

@@ -89,7 +89,8 @@ class Replicas:
 
     ``wanted`` is the scale's spec; ``ready`` counts ready pods on existing Ready nodes only; ``on`` says how many
     pods (ready or not, not yet deleted) stand on a node. ``autoscaler`` names who else sets the scale, within
-    ``bounds``; None: nobody. ``rolling``: a rollout is under way; ``paused``: its owner paused it.
+    ``bounds``; None: nobody. ``rolling``: a rollout is under way; ``paused``: its owner paused it. ``ordered``: which
+    pod goes is not for a deletion cost to say (a StatefulSet ends its youngest).
     ``disruptions_allowed``: what its PodDisruptionBudget lets go now; None: it has no budget.
     ``lowered_cost``: nodes whose pods of this workload carry a negative deletion cost. ``set_by``: who wrote the
     scale (or the bounds) last, where it can be seen.
@@ -106,6 +107,7 @@ class Replicas:
     unschedulable: int = 0
     rolling: bool = False
     paused: bool = False
+    ordered: bool = False
     managed: bool = True
     set_by: str = ""
 

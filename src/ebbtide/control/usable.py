@@ -27,11 +27,12 @@ def fault_of(node: Node, pool: Pool) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Survey:
-    """One pool's nodes on one side, sorted once for each sight.
+    """One pool's nodes on one side, sorted once for each sight; in no order that means anything.
 
     ``whole``: ephemeral, ours, schedulable and without fault; their instability is looked at by the clock. ``faulty``:
     ours with a fault. ``cordoned``: without fault, but unschedulable. ``joining``: with our joining taint.
     ``reserved``: never to be touched. ``opted_out``: ours, and left alone. ``strangers``: no tenure label.
+    ``latest_s``: since when the youngest whole node is as it is.
     """
 
     whole: dict[str, Node]
@@ -46,7 +47,7 @@ class Survey:
     def owned(self) -> int:
         """Nodes that are ours, whatever their health."""
         kinds = (self.whole, self.faulty, self.cordoned, self.joining, self.reserved, self.opted_out)
-        return sum(len(kind) for kind in kinds)
+        return sum(map(len, kinds))
 
     def stands(self, name: str) -> bool:
         """Whether a Node of that name was seen, whoever's it is."""
@@ -62,6 +63,9 @@ class Survey:
         return None
 
 
+WHOLE, FAULTY, CORDONED, JOINING, RESERVED, OPTED_OUT, STRANGERS = range(7)
+
+
 def survey(seen: PoolSeen, pool: Pool, side: Side) -> Survey:
     """The nodes of a pool on one side by what can be done with them.
 
@@ -70,43 +74,69 @@ def survey(seen: PoolSeen, pool: Pool, side: Side) -> Survey:
     """
     kept = _kept.get((side, pool.name))
     if kept is None or kept.pool is not pool:
-        kept = _Kept(seen=PoolSeen(), pool=pool, shelf_of={}, found=_sorted(PoolSeen(), pool, {})[0])
+        kept = _Kept(seen=PoolSeen(), pool=pool, by_id={}, found=_of([{}, {}, {}, {}, {}, {}, {}], float("-inf")))
     if kept.seen is not seen:
-        found, shelf_of = _sorted(seen, pool, kept.shelf_of)
-        kept = _kept[side, pool.name] = _Kept(seen=seen, pool=pool, shelf_of=shelf_of, found=found)
+        kept = _kept[side, pool.name] = _changed(kept, seen)
     return kept.found
-
-
-_Shelved = tuple[Node, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Kept:
+    """A survey, and its nodes by identity: they are kept alive with it, so no other object can have theirs."""
+
     seen: PoolSeen
     pool: Pool
-    shelf_of: dict[str, _Shelved]
+    by_id: dict[int, Node]
     found: Survey
 
 
 _kept: dict[tuple[Side, str], _Kept] = {}
 
 
-def _sorted(seen: PoolSeen, pool: Pool, known: dict[str, _Shelved]) -> tuple[Survey, dict[str, _Shelved]]:
-    """The survey, and on which shelf each node came: ``known`` says it of those that did not change."""
-    shelves: tuple[dict[str, Node], ...] = ({}, {}, {}, {}, {}, {}, {})
-    shelf_of: dict[str, _Shelved] = {}
-    latest_s = float("-inf")
-    for node in seen.nodes:
-        name = node.name
-        shelved = known.get(name)
-        if shelved is None or shelved[0] is not node:
-            shelved = (node, _shelf(node, pool))
-        shelf_of[name] = shelved
-        shelves[shelved[1]][name] = node
-        if shelved[1] == 0 and node.since_s > latest_s:
-            latest_s = node.since_s
+def _changed(kept: _Kept, seen: PoolSeen) -> _Kept:
+    """The survey of a new sight: what is another object than before leaves its shelf, and comes on its own."""
+    by_id = dict(zip(map(id, seen.nodes), seen.nodes, strict=True))
+    shelves = _shelves(kept.found)
+    copied: set[int] = set()
+
+    def shelf(number: int) -> dict[str, Node]:
+        if number not in copied:
+            copied.add(number)
+            shelves[number] = shelves[number].copy()
+        return shelves[number]
+
+    latest_s, youngest_gone = kept.found.latest_s, False
+    for gone in kept.by_id.keys() - by_id.keys():
+        node = kept.by_id[gone]
+        number = _shelf(node, kept.pool)
+        del shelf(number)[node.name]
+        youngest_gone |= number == WHOLE and node.since_s == latest_s
+    for new in by_id.keys() - kept.by_id.keys():
+        node = by_id[new]
+        number = _shelf(node, kept.pool)
+        shelf(number)[node.name] = node
+        if number == WHOLE:
+            latest_s = max(latest_s, node.since_s)
+    if youngest_gone:
+        latest_s = max((node.since_s for node in shelves[WHOLE].values()), default=float("-inf"))
+    return _Kept(seen=seen, pool=kept.pool, by_id=by_id, found=_of(shelves, latest_s))
+
+
+def _shelves(found: Survey) -> list[dict[str, Node]]:
+    return [
+        found.whole,
+        found.faulty,
+        found.cordoned,
+        found.joining,
+        found.reserved,
+        found.opted_out,
+        found.strangers,
+    ]
+
+
+def _of(shelves: list[dict[str, Node]], latest_s: float) -> Survey:
     whole, faulty, cordoned, joining, reserved, opted_out, strangers = shelves
-    found = Survey(
+    return Survey(
         whole=whole,
         faulty=faulty,
         cordoned=cordoned,
@@ -116,19 +146,18 @@ def _sorted(seen: PoolSeen, pool: Pool, known: dict[str, _Shelved]) -> tuple[Sur
         strangers=strangers,
         latest_s=latest_s,
     )
-    return found, shelf_of
 
 
 def _shelf(node: Node, pool: Pool) -> int:
     """The number of its kind, in the order of ``Survey``'s fields."""
     if node.tenure is None:
-        return 6
+        return STRANGERS
     if not node.managed:
-        return 5
+        return OPTED_OUT
     if node.tenure is Tenure.RESERVED:
-        return 4
+        return RESERVED
     if node.joining:
-        return 3
+        return JOINING
     if fault_of(node, pool):
-        return 1
-    return 2 if node.cordoned else 0
+        return FAULTY
+    return CORDONED if node.cordoned else WHOLE

@@ -57,8 +57,9 @@ class Standing:
     """What one count of replicas does for a workload in a window.
 
     ``wait_s`` is the wait (or latency) at the tightest target's percentile, infinite where the count is unstable;
-    ``waiting`` the mean number of requests waiting; ``attainment`` the share within target on the day that
-    ``confidence`` asks for; ``gain_usd_per_h`` what the last replica of this count saves per hour against one fewer.
+    ``waiting`` the mean number of requests waiting; both NaN where not observed, as by a claim. ``attainment`` is the
+    share within target on the day that ``confidence`` asks for, ``gain_usd_per_h`` what the last replica of this count
+    saves per hour against one fewer.
     """
 
     replicas: int
@@ -75,8 +76,9 @@ class WorkloadReason:
     ``bound`` says what held the number: ``target``, ``floor``, ``minimum``, ``maximum``, ``gain`` (the last one saves
     what research would pay for it), ``room`` (it does not, but GPUs were left on nodes that stand here anyway),
     ``move`` (nodes stay away or stay here because moving them costs more), or ``shortage``. ``cost_usd_per_h`` is what
-    the refused replica would cost research. ``least_replicas`` is the fewest that meet all targets, None where no such
-    count is known: no number does, or it is far beyond the pool.
+    the refused replica would cost research. ``target_share`` is NaN where the wait is not observed. ``least_replicas``
+    is the fewest that meet all targets, None where no such count is known: no number does, or it is far beyond the
+    pool.
     """
 
     rate_rps: float
@@ -92,10 +94,14 @@ class WorkloadReason:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadFacts:
-    """What the Fleet says of a workload that its reasons are read against."""
+    """What the Fleet says of a workload that its reasons are read against.
+
+    ``replica_holds_rps``: what a replica holds by its claim; None where it has none.
+    """
 
     gpus_per_replica: int
     targets: tuple[Target, ...]
+    replica_holds_rps: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +116,7 @@ class Shortage:
     missing_gpus: int | None
     attainment: float
     required: float
-    wait_s: float
+    wait_s: float  # NaN: not observed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,6 +167,19 @@ class SourceRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimRecord:
+    """A claim that a workload was planned on; ``accepted``: what it was accepted in spite of, in words."""
+
+    workload: str
+    claim: str
+    sha256: str
+    measured_at: OffsetDateTime
+    valid_until: OffsetDateTime
+    low_rps: float
+    accepted: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Provenance:
     """Who made the schedule, when, from what, and how sure it is."""
 
@@ -171,6 +190,7 @@ class Provenance:
     supported_confidence: float
     margin: str
     demand: tuple[SourceRecord, ...]
+    claims: tuple[ClaimRecord, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,6 +212,10 @@ class Explanation:
 def facts_of(fleet: Fleet) -> dict[str, WorkloadFacts]:
     """The facts of all of a Fleet's workloads, by name."""
     return {
-        workload.name: WorkloadFacts(gpus_per_replica=workload.gpus_per_replica, targets=workload.targets)
+        workload.name: WorkloadFacts(
+            gpus_per_replica=workload.gpus_per_replica,
+            targets=workload.targets,
+            replica_holds_rps=workload.service.holds_rps,
+        )
         for workload in fleet.workloads
     }

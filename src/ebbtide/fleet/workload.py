@@ -6,7 +6,10 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
+from ebbtide.fleet.fingerprint import Fingerprint
 from ebbtide.fleet.operations import OWN_GRACE, Drain, ScaleTarget
+
+ANY = Fingerprint()  # expects nothing
 
 
 class Balancing(StrEnum):
@@ -34,16 +37,51 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Service:
-    """What one request asks of a slot.
+class Claimed:
+    """A replica's rate by a claim (§M.8). ``holds_rps`` None: the claim was not read; only planning reads it."""
 
-    ``time_s`` None: to be taken from the trace ("observed"). ``scv`` None: the trace's where it has one, else 1.
-    ``concurrency`` is a replica's slots: a replica that serves k requests at once is k servers (§5.6).
+    name: str
+    holds_rps: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """What one request asks of a slot, or what a claim says that a replica holds.
+
+    ``time_s`` None: to be taken from the trace ("observed"), unless there is a ``claim``. ``scv`` None: the trace's
+    where it has one, else 1. ``concurrency`` is a replica's slots: a replica that serves k requests at once is k
+    servers (§5.6). With a claim nothing is known of times and slots.
     """
 
     time_s: float | None
     scv: float | None = None
     concurrency: int = 1
+    claim: Claimed | None = None
+
+    @property
+    def holds_rps(self) -> float | None:
+        """What a replica holds with all targets met, where a claim says it. ``ValueError`` where none was read.
+
+        >>> Service(time_s=None, claim=Claimed(name="chat", holds_rps=9.6)).holds_rps
+        9.6
+        """
+        if self.claim is None:
+            return None
+        if self.claim.holds_rps is None:
+            raise ValueError(f"the claim {self.claim.name} was not read")
+        return self.claim.holds_rps
+
+    @property
+    def planned_time_s(self) -> float | None:
+        """What a request takes of a slot; of a claimed replica the mean gap at the rate that it holds. None: observed.
+
+        So slots ÷ time is the capacity of a replica either way.
+
+        >>> Service(time_s=None, claim=Claimed(name="chat", holds_rps=10.0)).planned_time_s
+        0.1
+        """
+        held = self.holds_rps
+        return self.time_s if held is None else 1.0 / held
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +97,8 @@ class Workload:
     """One inference service and its bucket of GPUs in one pool.
 
     ``patience_s`` infinite: users never give up (the state "unlimited"). ``max_replicas`` None: no maximum.
-    ``scale_target`` None: completed to the Deployment of its name in the namespace ``default``.
+    ``scale_target`` None: completed to the Deployment of its name in the namespace ``default``. ``expects`` is what the
+    claim must have been measured on and with.
     """
 
     name: str
@@ -77,6 +116,7 @@ class Workload:
     startup_time_s: float = 300.0
     scale_target: ScaleTarget | None = None
     drain: Drain = OWN_GRACE
+    expects: Fingerprint = ANY
 
     def __post_init__(self) -> None:
         if self.scale_target is None:

@@ -52,7 +52,9 @@ class Past:
         name, service = self.workload.name, self.workload.service
         return Batch.of(
             [
-                demand_of(self.series, found, service_time_s=service.time_s, service_scv=service.scv, workload=name)
+                demand_of(
+                    self.series, found, service_time_s=service.planned_time_s, service_scv=service.scv, workload=name
+                )
                 for found in scenarios
             ]
         )
@@ -106,9 +108,7 @@ class Batch:
 
     def needs(self, workload: Workload) -> Ints:
         """Replicas that each scenario needs at all targets; ``AT_MOST_REPLICAS`` + 1 where those are too few."""
-        shape = StationShape(
-            slots=workload.service.concurrency, balancing=workload.balancing, patience_s=workload.patience_s
-        )
+        shape = StationShape.of(workload)
         need = np.zeros(len(self.service_time_s), np.int64)
         for target in workload.targets if len(need) else ():
             found = required_replicas(

@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike
 
 from ebbtide.fleet.demand import Floats
 from ebbtide.fleet.planned import Ints
-from ebbtide.fleet.workload import Balancing, Target, TargetKind
+from ebbtide.fleet.workload import Balancing, Target, TargetKind, Workload
+from ebbtide.queueing import claimed
 from ebbtide.queueing.groups import Groups
 from ebbtide.queueing.percentiles import searched_percentiles_s, steady_percentiles_s
 from ebbtide.queueing.searches import least_replicas
@@ -23,11 +24,26 @@ from ebbtide.queueing.waiting import mean_waiting
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StationShape:
-    """What of a workload the curves need: a replica's slots, the balancing, the mean patience (inf: unlimited)."""
+    """What of a workload the curves need: a replica's slots, the balancing, the mean patience (inf: unlimited).
+
+    ``holds_rps``: what a replica holds by a claim; then that is all that is known (``claimed``), and nothing of waits.
+    """
 
     slots: int
     balancing: Balancing
     patience_s: float
+    holds_rps: float | None = None
+
+    @classmethod
+    def of(cls, workload: Workload) -> StationShape:
+        """The shape of a workload. ``ValueError`` where its claim was not read."""
+        service = workload.service
+        return cls(
+            slots=service.concurrency,
+            balancing=workload.balancing,
+            patience_s=workload.patience_s,
+            holds_rps=service.holds_rps,
+        )
 
 
 def required_replicas(
@@ -52,6 +68,8 @@ def required_replicas(
     ...                   service_scv=np.ones(1), offsets=np.array([0, 1]), at_most=100).tolist()
     [65]
     """
+    if shape.holds_rps is not None:
+        return claimed.required(rates_rps, _ints(offsets), shape.holds_rps, int(at_most))
     groups = _groups(shape, rates_rps, scv, service_time_s, service_scv, offsets)
     return least_replicas(groups, target.kind, target.bound_s, target.percentile, int(at_most))
 
@@ -72,6 +90,9 @@ def attainment_curves(
 
     ``starts`` has G+1 entries; low ≥ 1. A group without requests attains 1.
     """
+    if shape.holds_rps is not None:
+        share = target.percentile
+        return claimed.attainment(rates_rps, _ints(offsets), shape.holds_rps, share, _ints(low), _ints(high))
     groups = _groups(shape, rates_rps, scv, service_time_s, service_scv, offsets)
     return groups.sharing(np.zeros(groups.size)).attainment(target.kind, target.bound_s, _ints(low), _ints(high))
 
@@ -158,6 +179,8 @@ def _groups(
     service_scv: ArrayLike,
     offsets: ArrayLike,
 ) -> Groups:
+    if shape.holds_rps is not None:
+        raise ValueError("a claim says nothing of waits")
     floats = [np.ascontiguousarray(v, dtype=np.float64) for v in (rates_rps, scv, service_time_s, service_scv)]
     return Groups(
         slots=int(shape.slots),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
-from whenever import Instant
+from whenever import Instant, OffsetDateTime
 
 from ebbtide.adapters.documents.files import Output, make_folder, refuse_foreign, write_together
 from ebbtide.adapters.documents.fleet import FleetDocument, read_fleet
@@ -22,6 +23,7 @@ from ebbtide.fleet.horizon import Window
 from ebbtide.fleet.schedule import Explanation, Provenance, Schedule, facts_of
 from ebbtide.forecast.margin import supported_confidence
 from ebbtide.settings import read_settings
+from ebbtide.workflows.claims import Claims, with_claims
 from ebbtide.workflows.demand import Stage, read_demand, source_talk
 from ebbtide.workflows.lifetime import lifetime_warnings
 from ebbtide.workflows.planning import DaysSeen, Planned, tuned
@@ -53,19 +55,24 @@ class Fewest:
     pools: tuple[LeastPool, ...]
 
 
-def allocate(fleet_file: Path, folder: Path, *, stage: Stage = silent) -> Allocated:
+def allocate(
+    fleet_file: Path, folder: Path, *, accept_claims: Collection[str] = (), stage: Stage = silent
+) -> Allocated:
     """Plan the fleet in ``fleet_file`` and write ``schedule.yaml`` and ``report.html`` to ``folder``, both or none.
-    The folder is made where there is none.
+    The folder is made where there is none. ``accept_claims``: claims that are planned on
+    all the same.
 
-    Raises ``InputError`` for a wrong document, demand that cannot be read, or an output there that ebbtide did not
-    write. Targets that cannot be met are no error: ``explanation.shortages`` names them.
+    Raises ``InputError`` for a wrong document, a claim that is no ground for a plan, demand that cannot be read, or an
+    output there that ebbtide did not write. Targets that cannot be met are no error: ``explanation.shortages`` names
+    them.
     """
-    document = read_fleet(fleet_file)
+    claims = with_claims(read_fleet(fleet_file), at=_now(), accept=accept_claims)
+    document = claims.document
     page = folder / "report.html"
     refuse_foreign(page)
     refuse_foreign(folder / "schedule.yaml")
     planned, talk = _planned(document, stage)
-    schedule, explanation = _plan(document, planned, stage)
+    schedule, explanation = _plan(claims, planned, stage)
     report = ReportInput(
         fleet=document.fleet,
         schedule=schedule,
@@ -81,14 +88,14 @@ def allocate(fleet_file: Path, folder: Path, *, stage: Stage = silent) -> Alloca
         fleet=document.fleet,
         schedule=schedule,
         explanation=explanation,
-        talk=talk,
+        talk=(*talk, *claims.talk),
         written=(*(output.path for output in outputs), page),
     )
 
 
-def least_gpus(fleet_file: Path, *, stage: Stage = silent) -> Fewest:
+def least_gpus(fleet_file: Path, *, accept_claims: Collection[str] = (), stage: Stage = silent) -> Fewest:
     """The fewest nodes per pool that meet all targets of the fleet in ``fleet_file``; nothing is written."""
-    document = read_fleet(fleet_file)
+    document = with_claims(read_fleet(fleet_file), at=_now(), accept=accept_claims).document
     planned, _ = _planned(document, stage)
     windows, pools = fewest_nodes(document.fleet, planned, progress=stage)
     return Fewest(windows=windows, pools=pools)
@@ -102,8 +109,12 @@ def _planned(document: FleetDocument, stage: Stage) -> tuple[Planned, tuple[str,
     return planned, tuple(line for record in demand.records for line in source_talk(record))
 
 
-def _plan(document: FleetDocument, planned: Planned, stage: Stage) -> tuple[Schedule, Explanation]:
-    fleet = document.fleet
+def _now() -> OffsetDateTime:
+    return Instant.now().round("second").to_fixed_offset()
+
+
+def _plan(claims: Claims, planned: Planned, stage: Stage) -> tuple[Schedule, Explanation]:
+    fleet = claims.document.fleet
     end = Instant.from_timestamp(planned.demand.end_s).to_tz(fleet.time_zone)
     valid_until = end.add(days=VALID_DAYS).to_fixed_offset()
     schedule, explanation = plan(
@@ -115,13 +126,16 @@ def _plan(document: FleetDocument, planned: Planned, stage: Stage) -> tuple[Sche
         progress=stage,
     )
     fewest = planned.fewest(schedule.windows)
-    provenance = _provenance(fleet, planned, days=fewest.days)  # once more: only now its windows are known
+    # Once more: only now its windows are known.
+    provenance = replace(_provenance(fleet, planned, days=fewest.days), claims=claims.records)
     return schedule, replace(
         explanation,
         provenance=provenance,
         facts=facts_of(fleet),
         warnings=(
             *explanation.warnings,
+            *claims.warnings,
+            *claims.ending_before(valid_until),
             *_assumed(fleet, fewest),
             *out_of_reach(fleet, planned.demand.series),
             *lifetime_warnings(fleet, made_at=provenance.at, valid_until=valid_until),

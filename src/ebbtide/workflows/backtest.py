@@ -13,6 +13,7 @@ from ebbtide.settings import read_settings
 from ebbtide.workflows.allocate import silent
 from ebbtide.workflows.backtest_page import page_of
 from ebbtide.workflows.backtest_trial import EBBTIDE, RIVALS, TROUBLES, Trial
+from ebbtide.workflows.claims import refuse_claims
 from ebbtide.workflows.demand import Stage, read_demand
 from ebbtide.workflows.reach import refuse_latency_below_service
 from ebbtide.workflows.replay import Backtested, backtested
@@ -47,6 +48,7 @@ def backtest(
     if folder is not None:
         refuse_foreign(page)
     document = read_fleet(fleet_file)
+    refuse_claims(document)
     demand = read_demand(document, sql_url=read_settings().sql_url, stage=stage)
     refuse_latency_below_service(document, demand.series)
     found = backtested(

@@ -34,6 +34,11 @@ class Answer:
         return None if self.facts is None else self.facts.gpus_per_replica * self.replicas
 
     @property
+    def replica_holds_rps(self) -> float | None:
+        """What a replica holds by the workload's claim; None without one."""
+        return None if self.facts is None else self.facts.replica_holds_rps
+
+    @property
     def edited(self) -> bool:
         """Whether the replicas are no longer those that are explained."""
         return self.replicas != self.reason.given.replicas
@@ -50,6 +55,9 @@ class Answer:
 
     def meets(self, standing: Standing) -> bool | None:
         """Whether a count meets the target; None where the target isn't said."""
+        if self.replica_holds_rps is not None:
+            least = self.reason.least_replicas
+            return least is not None and standing.replicas >= least
         if standing is self.reason.given and self.reason.bound == "shortage":
             return False
         return None if self.target is None else standing.wait_s <= self.target.bound_s
@@ -69,6 +77,7 @@ class Answer:
             "peak_rps": _number(reason.peak_rps),
             "target": None if self.target is None else _target_json(self.target),
             "target_share": _number(reason.target_share),
+            "replica_holds_rps": self.replica_holds_rps,
             "bound": reason.bound,
             "least_replicas": reason.least_replicas,
             "floor": self._standing_json(reason.floor),

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ebbtide.adapters.documents.claim import claim_output
 from ebbtide.adapters.documents.files import Output, make_folder, refuse_foreign, write_together
 from ebbtide.adapters.documents.target import TargetDocument, read_target
 from ebbtide.adapters.load.crew import Crew
@@ -28,7 +29,6 @@ from ebbtide.workflows.measure_page import page_of
 from ebbtide.workflows.measure_setup import limits_of
 from ebbtide.workflows.measure_start import Baseline, baseline, idle_failure, pairs_of, ramp
 from ebbtide.workflows.measure_steps import Measuring, Progress, Run, Watch, replayed
-from ebbtide.workflows.measure_write import claim_output
 
 MOST_BUFFERED = 0.5
 MOST_PROCESSES = 64
@@ -167,6 +167,7 @@ def _written(
     evidence = others["parquet"], sha256(content)
     model = model_of(job.document, job.seen)
     seen = fingerprint(job.seen, job.document.spec.hardware, job.document.spec.settings, model)
+    caveats = tuple(_caveats(run, found))
     claim = claim_of(
         job.document,
         run,
@@ -175,6 +176,7 @@ def _written(
         law=job.law,
         evidence=evidence,
         at=now(),
+        warnings=caveats,
     )
     comparison = _compared(run, found, idle)
     if not run.steps:
@@ -188,7 +190,7 @@ def _written(
             written=(),
         )
     make_folder(output.parent)
-    warnings = tuple(_warnings(run, found))
+    warnings = (*caveats, *_voids(run))
     page = render_measurement(page_of(job.document, run, found, claim, seen, warnings))
     outputs = [Output(path=evidence[0], content=content), Output(path=others["html"], content=page.encode())]
     if claim is not None:
@@ -218,7 +220,13 @@ def _compared(run: Run, found: Found, idle: Baseline | None) -> tuple[Pairs, Com
     return pairs, compared(pairs)
 
 
-def _warnings(run: Run, found: Found) -> list[str]:
+def _voids(run: Run) -> list[str]:
+    voids = run.state.voids
+    return [f"{voids} steps were void: they count for nothing but what they cost"] if voids else []
+
+
+def _caveats(run: Run, found: Found) -> list[str]:
+    """What a reader of the claim must know as well."""
     lines = []
     share = buffered([step.calls for step in run.steps if step.void is None])
     if share is not None and share > MOST_BUFFERED:
@@ -228,8 +236,6 @@ def _warnings(run: Run, found: Found) -> list[str]:
         )
     if not found.bracket.monotone:
         lines.append("a higher rate passed after a lower one had failed; the claim keeps to the lower")
-    if run.state.voids:
-        lines.append(f"{run.state.voids} steps were void: they count for nothing but what they cost")
     interval = found.interval
     if not found.resolved and interval is not None and isfinite(interval.low) and isfinite(interval.high):
         low, high = exp(interval.low), exp(interval.high)

@@ -11,16 +11,18 @@ import numpy as np
 from scipy.special import betaincinv
 from whenever import Instant, OffsetDateTime, TimeDelta
 
+from ebbtide.adapters.documents.claim_values import live_value
 from ebbtide.adapters.documents.target import TargetDocument
 from ebbtide.adapters.load.calls import Calls, Fault
 from ebbtide.adapters.load.evidence import KeptStep
 from ebbtide.adapters.load.gaps import Law
 from ebbtide.capacity.around import WINDOW, Interval, apart
 from ebbtide.capacity.budget import longest_disturbance_s
-from ebbtide.capacity.claim import CapacityClaim, Effort, Fingerprint, Mix, Profile, QualityHeld, Sustained
+from ebbtide.capacity.claim import CapacityClaim, Effort, Mix, Profile, QualityHeld, Sustained
 from ebbtide.capacity.limits import LimitKind
 from ebbtide.capacity.search import Found
 from ebbtide.capacity.steps import Purpose, Step
+from ebbtide.fleet.fingerprint import Fingerprint
 from ebbtide.workflows.measure_steps import Run
 
 
@@ -43,8 +45,9 @@ def claim_of(
     law: Law,
     evidence: tuple[Path, str],
     at: OffsetDateTime,
+    warnings: tuple[str, ...] = (),
 ) -> CapacityClaim | None:
-    """The claim; None where the interval has an open end: a rate without a bound is none."""
+    """The claim of one replica: what all held, divided by them. None where the interval has an open end."""
     interval, spec = found.interval, document.spec
     if interval is None or not isfinite(interval.low) or not isfinite(interval.high):
         return None
@@ -53,8 +56,8 @@ def claim_of(
     return CapacityClaim(
         name=document.name,
         sustained=Sustained(
-            low_rps=exp(interval.low),
-            high_rps=exp(interval.high),
+            low_rps=exp(interval.low) / spec.replicas,
+            high_rps=exp(interval.high) / spec.replicas,
             confidence=run.state.wish.confidence,
             limited_by=limits[interval.limit].name,
             monotone=found.bracket.monotone,
@@ -69,13 +72,15 @@ def claim_of(
         resolved=found.resolved,
         quality=_quality(document, run, interval),
         profile=Profile(
-            concurrency=tuple(row.concurrency for row in rows),
-            throughput_rps=tuple(row.throughput_rps for row in rows),
+            concurrency=tuple(row.concurrency / spec.replicas for row in rows),
+            throughput_rps=tuple(row.throughput_rps / spec.replicas for row in rows),
             latency_s=tuple(row.latency_s for row in rows),
             percentile=_percentile(document),
         ),
         evidence_file=evidence[0].name,
         evidence_sha256=evidence[1],
+        warnings=warnings,
+        live=live_value(spec.live),
     )
 
 

@@ -15,11 +15,12 @@ from ebbtide.adapters.load.evidence import KeptStep
 from ebbtide.adapters.report.figures import figure, whole
 from ebbtide.adapters.report.measurement import LimitShares, MeasurementPage, StepPoint
 from ebbtide.adapters.report.render import Figure
-from ebbtide.capacity.claim import CapacityClaim, Fingerprint
+from ebbtide.capacity.claim import CapacityClaim
 from ebbtide.capacity.limits import Limit
 from ebbtide.capacity.search import Found
 from ebbtide.capacity.steps import Purpose, Step
 from ebbtide.capacity.verdict import Verdict
+from ebbtide.fleet.fingerprint import Fingerprint
 from ebbtide.workflows.measure_claim import profile_rows
 from ebbtide.workflows.measure_steps import Run
 
@@ -64,7 +65,8 @@ def _headline(document: TargetDocument, claim: CapacityClaim | None) -> str:
     if claim is None:
         return f"{document.name}: no rate has a bound on both sides yet"
     held = claim.sustained
-    return f"{document.name} holds {figure(held.low_rps)} to {figure(held.high_rps)} requests a second"
+    one = "" if held.replicas == 1 else " a replica"
+    return f"{document.name} holds {figure(held.low_rps)} to {figure(held.high_rps)} requests a second{one}"
 
 
 def _lede(document: TargetDocument, found: Found) -> str:
@@ -76,9 +78,13 @@ def _figures(run: Run, found: Found, claim: CapacityClaim | None) -> Iterator[Fi
     if claim is not None:
         held = claim.sustained
         half = (held.high_rps - held.low_rps) / (held.high_rps + held.low_rps)
-        yield Figure(name="planning uses", value=figure(held.low_rps), remark="a second, the interval's low end")
-        yield Figure(name="interval", value=f"±{100 * half:.1f} %", remark=f"at {100 * held.confidence:g} % confidence")
-        yield Figure(name="limited by", value=held.limited_by, remark="fails first as the rate grows")
+        remark = "a second, the interval's low end"
+        if held.replicas > 1:
+            remark = f"a second and replica: the low end of all {held.replicas} together, divided by them"
+        yield Figure(name="planning uses", value=figure(held.low_rps), remark=remark)
+        sure = f"at {100 * run.state.wish.confidence:g} % confidence"
+        yield Figure(name="interval", value=f"±{100 * half:.1f} %", remark=sure)
+        yield Figure(name="limited by", value=held.limited_by or "unknown", remark="fails first as the rate grows")
     yield Figure(
         name="requests",
         value=whole(found.requests),
@@ -172,6 +178,8 @@ def _facts(
         "settings",
         ", ".join(one for one in (seen.model_revision, seen.image_digest, seen.flags) if one) or "not known",
     )
+    if document.spec.replicas > 1:
+        yield "replicas", f"{document.spec.replicas}, measured together; steps and charts are of all of them"
     yield "must hold", "; ".join(_must(limit) for limit in run.state.wish.limits)
     if claim is None:
         return

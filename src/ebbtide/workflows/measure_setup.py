@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from ebbtide.adapters.documents.target import TargetDocument
 from ebbtide.adapters.documents.target_models import BoundSpec, TargetSpecification
+from ebbtide.adapters.documents.target_values import bound_of
 from ebbtide.adapters.load.endpoint import Api, Credential, Endpoint, Tls
 from ebbtide.adapters.load.gaps import Arrivals, Law
 from ebbtide.adapters.load.logs import arrival_gaps
-from ebbtide.capacity.limits import LATENCY, Limit, LimitKind
+from ebbtide.capacity.limits import Limit, LimitKind
 
 # A request that takes four bounds is late by any measure; more is only waited for where there is no latency bound.
 TIMEOUT_BOUNDS = 4.0
@@ -57,18 +58,8 @@ def limits_of(spec: TargetSpecification) -> tuple[Limit, ...]:
 
 
 def _latency(bound: BoundSpec) -> Limit:
-    metric, bound_s = _metric(bound)
+    metric, bound_s = bound_of(bound)
     return Limit(kind=LimitKind.LATENCY, bad_share=1.0 - bound.percentile, bound_s=bound_s, metric=metric)
-
-
-def _metric(bound: BoundSpec) -> tuple[str, float]:
-    given = {
-        LATENCY: bound.latency,
-        "firstToken": bound.first_token,
-        "betweenTokens": bound.between_tokens,
-        "longestGap": bound.longest_gap,
-    }
-    return next((name, value) for name, value in given.items() if value is not None)
 
 
 def _timeout_s(spec: TargetSpecification) -> float:

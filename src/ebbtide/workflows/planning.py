@@ -61,7 +61,7 @@ class Planned:
             window,
             time_zone=self.fleet.time_zone,
             margin=self.tuning.margins[workload],
-            service_time_s=one.service.time_s,
+            service_time_s=one.service.planned_time_s,
             service_scv=one.service.scv,
             demand_factor=exception.demand_factor if exception is not None and concerned else 1.0,
             exceptions=self.fleet.exceptions,

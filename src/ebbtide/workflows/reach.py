@@ -22,6 +22,7 @@ def out_of_reach(fleet: Fleet, series: Mapping[str, Series]) -> tuple[str, ...]:
         for workload in fleet.workloads
         for target in workload.targets
         if target.kind is TargetKind.LATENCY
+        and workload.service.claim is None
         and (share := _share_without_waiting(workload, target, series[workload.name])) < target.percentile
     )
 
@@ -32,7 +33,7 @@ def refuse_latency_below_service(document: FleetDocument, series: Mapping[str, S
     Where the Fleet gives the time itself, reading it has refused that already.
     """
     for workload in document.fleet.workloads:
-        if workload.service.time_s is None:
+        if workload.service.time_s is None and workload.service.claim is None:
             one = series[workload.name]
             time_s = mean_service_time_s(one, np.flatnonzero(one.observed), workload.name)
             for index, target in enumerate(workload.targets):

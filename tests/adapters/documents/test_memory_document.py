@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ebbtide.adapters.documents.exact_times import exact_duration_text, instant_s, instant_text
 from ebbtide.adapters.documents.memory_document import memory_plain, memory_value, newest
 from ebbtide.adapters.documents.memory_models import MOST_FINISHED, MOST_MOVES
-from ebbtide.control.memory import Broken, Direction, FinishedMove, Guard, Memory, Move, Revert, Stage, Written
+from ebbtide.control.memory import Broken, Direction, FinishedMove, Guard, Memory, Missing, Move, Revert, Stage, Written
 from ebbtide.errors import DocumentError, PermanentError
 from ebbtide.units import parse_duration_s
 
@@ -54,6 +54,9 @@ MEMORY = st.builds(
     finished=st.lists(FINISHED, max_size=5).map(tuple),
     quarantined=st.dictionaries(NODE, st.builds(Broken, pool=LABEL, since_s=INSTANT), max_size=3),
     difference_ticks=st.dictionaries(LABEL, st.integers(0, 9), max_size=3),
+    missing=st.dictionaries(
+        LABEL, st.builds(Missing, nodes=st.integers(1, 99), since_s=INSTANT, lost=st.integers(0, 99)), max_size=3
+    ),
     written=st.dictionaries(
         FIELD, st.builds(Written, before=TEXT, value=TEXT, at_s=INSTANT, seen=st.booleans()), max_size=3
     ),

@@ -139,7 +139,7 @@ def test_a_budget_of_all_replicas_is_never_drained_without_a_surge(hands):
     hand.do(act.Cordon, side=Side.PRODUCTION, node=node)
     assert hand.replicas().disruptions_allowed == 0
     assert hand.do(act.Drain, side=Side.PRODUCTION, node=node) is Result.REFUSED
-    hand.do(act.SurgeByOne, workload="chat", replicas=3)
+    hand.do(act.Surge, workload="chat", replicas=3)
     hand.wait(400.0)
     assert hand.do(act.Drain, side=Side.PRODUCTION, node=node) is Result.REFUSED
     assert hand.node(Side.PRODUCTION, node).pods == 2

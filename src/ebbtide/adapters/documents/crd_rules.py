@@ -61,13 +61,24 @@ RULES: dict[str, list[dict[str, str]]] = {
         _one_of("context", "inCluster"),
         _rule("!has(self.context) || !self.context.contains('://')", "no address belongs in a document"),
     ],
-    "ServiceSpec": [_one_of("time", "observed"), _not_both("observed", "scv")],
+    "ServiceSpec": [
+        _one_of("time", "observed", "claim"),
+        _not_both("observed", "scv"),
+        _not_both("claim", "scv"),
+        _not_both("claim", "concurrency"),
+    ],
     "TargetSpec": [_one_of("wait", "latency")],
     "WorkloadSpec": [
         _rule(
             "!has(self.maxReplicas) || (has(self.minReplicas) ? self.minReplicas : 1) <= self.maxReplicas",
             "minReplicas is at most maxReplicas",
-        )
+        ),
+        _rule("!has(self.expects) || has(self.service.claim)", "expects is what a claim must match: name one"),
+        _rule(
+            "!has(self.service.claim) || !has(self.waitingCostUsdPerRequestHour) "
+            "|| self.waitingCostUsdPerRequestHour == 0.0",
+            "a claim does not say how long requests wait, so waiting has no cost",
+        ),
     ],
     "ExceptionSpec": [
         _rule("self.from < self.until", "until is the day after the last, so after from"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import gzip
+import hashlib
 import os
 import stat
 import zlib
@@ -40,6 +41,15 @@ def read_bytes(path: Path, *, at_most: int) -> bytes:
     """
     with _explained(path, "read"), open_file(path) as file:
         return file.read(at_most + 1)
+
+
+def file_sha256(path: Path) -> str:
+    """``sha256:`` and the digest of a file's bytes, however large it is. Errors as ``read_bytes``."""
+    with _explained(path, "read"), open_file(path) as file:
+        found = hashlib.sha256()
+        while part := file.read(2**20):
+            found.update(part)
+        return "sha256:" + found.hexdigest()
 
 
 def write_atomically(path: Path, content: bytes) -> None:

@@ -146,12 +146,19 @@ class ObservedSpec(DocumentModel):
 
 
 class ServiceSpec(DocumentModel):
-    """What one request asks of a slot: a mean time, or what the trace shows."""
+    """What one request asks of a slot: a mean time, or what the trace shows; or what a claim says a replica holds."""
 
     time: PositiveDuration | None = described(
-        "Mean service time of a request; this or observed.", default=None, unit="duration", completed="none"
+        "Mean service time of a request; this, observed or claim.", default=None, unit="duration", completed="none"
     )
     observed: ObservedSpec | None = described("Measure mean and SCV in the trace: {}.", default=None, completed="none")
+    claim: str | None = described(
+        "What a replica holds, by a CapacityClaim: its file relative to the Fleet's folder, or the name of "
+        "claims/NAME.yaml there.",
+        default=None,
+        completed="none",
+        min_length=1,
+    )
     scv: float | None = described(
         "Squared coefficient of variation of the service time.",
         default=None,
@@ -172,6 +179,16 @@ class TargetSpec(DocumentModel):
         "Bound on wait plus service.", default=None, unit="duration", completed="none"
     )
     percentile: Percentile = described("Share of the requests that is to be within the bound.", default=0.95)
+
+
+class ExpectsSpec(DocumentModel):
+    """What a claim must have been measured on and with; what is not given may be anything."""
+
+    gpu_model: str | None = described("The GPUs' model.", default=None, completed="any", min_length=1)
+    driver: str | None = described("Their driver.", default=None, completed="any", min_length=1)
+    image_digest: str | None = described("The container image's digest.", default=None, completed="any", min_length=1)
+    model_revision: str | None = described("The model's revision.", default=None, completed="any", min_length=1)
+    flags: str | None = described("The server's flags.", default=None, completed="any", min_length=1)
 
 
 class WorkloadSpec(DocumentModel):
@@ -204,6 +221,9 @@ class WorkloadSpec(DocumentModel):
         "The object that holds its replicas.", default=ScaleTargetSpec(), completed="the Deployment of its name"
     )
     drain: DrainSpec = described("How its leaving replicas end.", default=DrainSpec())
+    expects: ExpectsSpec | None = described(
+        "What its claim must match.", default=None, completed="any claim's hardware and settings"
+    )
 
 
 class ResearchSpec(DocumentModel):

@@ -143,6 +143,7 @@ def _workloads(spec: FleetSpec) -> Iterator[Problem]:
         if pool is not None:
             yield from _width(workload, pool, path)
         yield from _service(workload.service, (*path, "service"))
+        yield from _claimed(workload, path)
         yield from _targets(workload, path)
         yield from _replicas(workload, path)
 
@@ -168,13 +169,35 @@ def _width(workload: WorkloadSpec, pool: PoolSpec, path: Path) -> Iterator[Probl
 
 
 def _service(service: ServiceSpec, path: Path) -> Iterator[Problem]:
-    yield from one_of(path, {"time": service.time, "observed": service.observed})
+    yield from one_of(path, {"time": service.time, "observed": service.observed, "claim": service.claim})
+    for name in ("scv", "concurrency") if service.claim is not None else ():
+        if name in service.model_fields_set:
+            message = "is given, but a claim holds a replica's rate whatever its slots and times are"
+            yield Problem(
+                path=(*path, name), kind="conflicting_fields", message=message, hint=f"remove {name}, or give time"
+            )
     if service.observed is not None and service.scv is not None:
         yield Problem(
             path=(*path, "scv"),
             kind="conflicting_fields",
             message="is given, but observed takes the SCV from the trace",
             hint="remove scv, or give time",
+        )
+
+
+def _claimed(workload: WorkloadSpec, path: Path) -> Iterator[Problem]:
+    if workload.service.claim is None:
+        if workload.expects is not None:
+            message = "is what a claim must match, but service names no claim"
+            yield Problem(path=(*path, "expects"), kind="conflicting_fields", message=message)
+        return
+    if workload.waiting_cost_usd_per_request_hour > 0.0:
+        cost = workload.waiting_cost_usd_per_request_hour
+        yield Problem(
+            path=(*path, "waitingCostUsdPerRequestHour"),
+            kind="conflicting_fields",
+            message=f"is {cost:g}, but a claim does not say how long requests wait",
+            hint="remove it, or give service.time",
         )
 
 

@@ -25,11 +25,12 @@ from ebbtide.adapters.documents.operations_values import (
     quota_value,
     scale_target_value,
 )
+from ebbtide.fleet.fingerprint import Fingerprint
 from ebbtide.fleet.fleet import Fleet
 from ebbtide.fleet.horizon import WEEK, Choose, DatedException, DayPattern, Weekday
 from ebbtide.fleet.operations import Mode
 from ebbtide.fleet.pool import Pool, Research
-from ebbtide.fleet.workload import Balancing, DemandRef, Service, Target, TargetKind, Workload
+from ebbtide.fleet.workload import Balancing, Claimed, DemandRef, Service, Target, TargetKind, Workload
 
 
 def fleet_value(form: FleetForm) -> Fleet:
@@ -103,7 +104,12 @@ def _workload(workload: WorkloadSpec, spec: FleetSpec) -> Workload:
         ),
         pool=workload.pool or spec.pools[0].name,
         gpus_per_replica=workload.gpus_per_replica,
-        service=Service(time_s=service.time, scv=service.scv, concurrency=service.concurrency),
+        service=Service(
+            time_s=service.time,
+            scv=service.scv,
+            concurrency=service.concurrency,
+            claim=None if service.claim is None else Claimed(name=service.claim),
+        ),
         targets=tuple(_target(target) for target in workload.targets),
         balancing=Balancing(workload.balancing),
         patience_s=workload.patience,
@@ -114,6 +120,7 @@ def _workload(workload: WorkloadSpec, spec: FleetSpec) -> Workload:
         startup_time_s=workload.startup_time,
         scale_target=scale_target_value(workload),
         drain=drain_value(workload.drain),
+        expects=Fingerprint(**workload.expects.model_dump()) if workload.expects is not None else Fingerprint(),
     )
 
 

@@ -18,7 +18,7 @@ from ebbtide.adapters.documents.findings import validation_problems
 from ebbtide.adapters.documents.memory_models import MOST_FINISHED, FinishedSpec, MemorySpec, MoveSpec
 from ebbtide.adapters.documents.problems import Problem, document_errors, raise_errors
 from ebbtide.adapters.documents.yaml_text import Tree
-from ebbtide.control.memory import Broken, Direction, FinishedMove, Guard, Memory, Move, Revert, Stage, Written
+from ebbtide.control.memory import Broken, Direction, FinishedMove, Guard, Memory, Missing, Move, Revert, Stage, Written
 from ebbtide.errors import PermanentError
 
 MOST_BYTES = 1_000_000  # an object holds 1.5 MB, and the Schedule's spec beside it needs its room
@@ -40,6 +40,7 @@ def memory_plain(memory: Memory, *, at_most_bytes: int = MOST_BYTES) -> dict[str
             for node, one in memory.quarantined.items()
         ],
         "differences": [{"pool": pool, "ticks": ticks} for pool, ticks in memory.difference_ticks.items()],
+        "missing": [_missing(pool, one) for pool, one in memory.missing.items()],
         "written": [_written(field, one) for field, one in memory.written.items()],
         "reverts": [
             {"field": field, "who": one.who, "seen": [instant_text(at_s) for at_s in one.seen_s]}
@@ -98,6 +99,7 @@ def memory_of(spec: MemorySpec, *, version: int = 0) -> Memory:
         finished=_finished_value(spec.finished),
         quarantined={one.node: Broken(pool=one.pool, since_s=one.since) for one in spec.quarantined},
         difference_ticks={one.pool: one.ticks for one in spec.differences},
+        missing={one.pool: Missing(nodes=one.nodes, since_s=one.since, lost=one.lost) for one in spec.missing},
         written={
             one.field: Written(before=one.before, value=one.value, at_s=one.at, seen=one.seen) for one in spec.written
         },
@@ -131,6 +133,7 @@ def _keys(spec: MemorySpec) -> dict[str, list[str]]:
         "moves": [one.id for one in spec.moves],
         "quarantined": [one.node for one in spec.quarantined],
         "differences": [one.pool for one in spec.differences],
+        "missing": [one.pool for one in spec.missing],
         "written": [one.field for one in spec.written],
         "reverts": [one.field for one in spec.reverts],
         "spared": [one.node for one in spec.spared],
@@ -202,6 +205,11 @@ def _finished_value(spec: FinishedSpec) -> tuple[FinishedMove, ...]:
 def _written(field: str, one: Written) -> dict[str, Any]:
     plain = {"field": field, "before": one.before, "value": one.value, "at": instant_text(one.at_s)}
     return plain | ({"seen": True} if one.seen else {})
+
+
+def _missing(pool: str, one: Missing) -> dict[str, Any]:
+    plain = {"pool": pool, "nodes": one.nodes, "since": instant_text(one.since_s)}
+    return plain | ({"lost": one.lost} if one.lost else {})
 
 
 def _guard(workload: str, one: Guard) -> dict[str, Any]:

@@ -79,6 +79,15 @@ class DifferenceSpec(DocumentModel):
     ticks: int = described("For how many ticks.", unit="ticks", ge=0, le=_NUMBER)
 
 
+class MissingSpec(DocumentModel):
+    """Nodes of a pool that nothing is seen of."""
+
+    pool: Label = described("The pool's name.")
+    nodes: int = described("How many.", unit="nodes", ge=1, le=_NUMBER)
+    since: ExactInstant = described("Since when so many are.", unit="instant")
+    lost: int = described("Of them, taken for lost.", unit="nodes", default=0, ge=0, le=_NUMBER)
+
+
 class WrittenSpec(DocumentModel):
     """A field that the controller wrote."""
 
@@ -134,6 +143,7 @@ class MemorySpec(DocumentModel):
     differences: list[DifferenceSpec] = described(
         "Pools that do not add up.", default=[], completed="none", max_length=64
     )
+    missing: list[MissingSpec] = described("Pools with missing nodes.", default=[], completed="none", max_length=64)
     written: list[WrittenSpec] = described(
         "Fields that the controller wrote.", default=[], completed="none", max_length=MOST_FIELDS
     )

@@ -8,8 +8,8 @@ MESSAGE = "known, but this version does not obey it yet: remove it until it does
 NOT_YET: dict[str, frozenset[str]] = {
     "PoolSpec": frozenset({"gpuModel", "priceUsdPerGpuHour", "stockRisk"}),
     "ProviderSpec": frozenset({"eks"}),
-    "WorkloadSpec": frozenset({"expects", "variants"}),
-    "ServiceSpec": frozenset({"profile", "claim"}),
+    "WorkloadSpec": frozenset({"variants"}),
+    "ServiceSpec": frozenset({"profile"}),
     "TargetSpec": frozenset({"firstToken"}),
     "ScheduleWorkloadSpec": frozenset({"variant"}),
 }

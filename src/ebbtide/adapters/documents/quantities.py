@@ -108,12 +108,20 @@ def duration_text(seconds: float) -> str:
     return f"{seconds:.12f}".rstrip("0") + "s" if "e" in text else text
 
 
+def _observed_wait(value: Any) -> float:
+    return math.nan if value is None else _wait(value)
+
+
 def _patience_text(seconds: float) -> str:
     return UNLIMITED if math.isinf(seconds) else duration_text(seconds)
 
 
 def _wait_text(seconds: float) -> str:
     return UNSTABLE if math.isinf(seconds) else duration_text(seconds)
+
+
+def _observed_wait_text(seconds: float) -> str | None:
+    return None if math.isnan(seconds) else _wait_text(seconds)
 
 
 def parse_clock(value: Any) -> Time:
@@ -218,6 +226,13 @@ Wait = Annotated[
     PlainValidator(_wait),
     PlainSerializer(_wait_text),
     WithJsonSchema({"anyOf": [_DURATION_SCHEMA, {"const": UNSTABLE}]}),
+]
+# NaN is a wait that was not observed: null.
+ObservedWait = Annotated[
+    float,
+    PlainValidator(_observed_wait),
+    PlainSerializer(_observed_wait_text),
+    WithJsonSchema({"anyOf": [_DURATION_SCHEMA, {"const": UNSTABLE}, {"type": "null"}]}),
 ]
 ClockTime = Annotated[Time, PlainValidator(parse_clock), PlainSerializer(clock), _CLOCK_SCHEMA]
 DateText = Annotated[

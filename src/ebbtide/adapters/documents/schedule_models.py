@@ -21,9 +21,9 @@ from ebbtide.adapters.documents.quantities import (
     Duration,
     Instant,
     Label,
+    ObservedWait,
     Percentile,
     TimeZone,
-    Wait,
     refused,
     shown,
 )
@@ -132,6 +132,20 @@ class SourceRecordSpec(DocumentModel):
     planned_share: Figure = described("Share of the source's demand that the Fleet's workloads are.", unit="share")
 
 
+class ClaimRecordSpec(DocumentModel):
+    """A claim that a workload was planned on."""
+
+    workload: Label = described("The workload's name.")
+    claim: str = described("The claim, as the Fleet names it.", min_length=1)
+    sha256: str = described("Digest of its file.", pattern="^sha256:[0-9a-f]{64}$")
+    measured_at: Instant = described("When it was measured.", unit="instant")
+    valid_until: Instant = described("From then on it is no ground for a plan.", unit="instant")
+    low_rps: Figure = described("What a replica holds.", unit="requests/s")
+    accepted: list[str] = described(
+        "What it was accepted in spite of (`--accept-claim`).", default=[], completed="nothing", max_length=32
+    )
+
+
 class ProvenanceSpec(DocumentModel):
     """Who made the schedule, when, from what, and how sure it is."""
 
@@ -142,6 +156,9 @@ class ProvenanceSpec(DocumentModel):
     supported_confidence: Figure = described("What the days seen support (§5.3).", unit="share")
     margin: str = described("The margin on past rates, in words.")
     demand: list[SourceRecordSpec] = described("The demand sources.", max_length=64)
+    claims: list[ClaimRecordSpec] = described(
+        "The claims planned on.", default=[], completed="none", max_length=MAX_WORKLOADS
+    )
 
 
 class GpuHoursSpec(DocumentModel):
@@ -181,7 +198,9 @@ class ShortageSpec(DocumentModel):
     missing_gpus: int | None = described(
         "GPUs that the target would take in addition; null where no number is enough.", unit="GPUs", ge=0
     )
-    wait: Wait = described("The wait (or latency) at the target's percentile.", unit="duration")
+    wait: ObservedWait = described(
+        "The wait (or latency) at the target's percentile; null where not observed.", unit="duration"
+    )
     attainment: Figure = described("Share of requests within target.", unit="share")
     required: Figure = described("The share that is asked for.", unit="share")
 
@@ -194,9 +213,17 @@ class ReasonColumnsSpec(DocumentModel):
         "GPUs of a replica.", default=None, unit="GPUs", completed="not said", ge=1, le=MAX_COUNT
     )
     targets: list[TargetSpec] = described("Its targets.", default=[], completed="not said", max_length=16)
+    replica_holds_rps: Rate | None = described(
+        "What a replica holds by its claim; then no wait is observed.",
+        default=None,
+        unit="requests/s",
+        completed="no claim",
+    )
     rate_rps: list[Figure] = described("Mean rate that was seen.", unit="requests/s", **_COLUMN)
     peak_rps: list[Figure] = described("Highest rate that was planned for.", unit="requests/s", **_COLUMN)
-    target_share: list[Figure] = described("Wait as a share of its target.", unit="share", **_COLUMN)
+    target_share: list[Figure] = described(
+        "Wait as a share of its target; null where not observed.", unit="share", **_COLUMN
+    )
     bound: list[BoundWord] = described("What held the number.", **_COLUMN)
     least_replicas: list[Count | None] | None = described(
         "The fewest that meet all targets; null where no such count is known.",
@@ -206,19 +233,21 @@ class ReasonColumnsSpec(DocumentModel):
         **_COLUMN,
     )
     replicas: list[Count] = described("The replicas that are explained.", unit="replicas", **_COLUMN)
-    wait: list[Wait] = described("Their wait at the target's percentile.", unit="duration", **_COLUMN)
+    wait: list[ObservedWait] = described(
+        "Their wait at the target's percentile; null where not observed, as by a claim.", unit="duration", **_COLUMN
+    )
     waiting: list[Figure] = described("Mean requests waiting.", unit="requests", **_COLUMN)
     attainment: list[Figure] = described("Share within target.", unit="share", **_COLUMN)
     last_given: list[Figure] = described("What the last one given saves.", unit="money/h", **_COLUMN)
     floor_replicas: list[Count] = described("The stability floor.", unit="replicas", **_COLUMN)
-    floor_wait: list[Wait] = described("Wait at the floor.", unit="duration", **_COLUMN)
+    floor_wait: list[ObservedWait] = described("Wait at the floor.", unit="duration", **_COLUMN)
     floor_waiting: list[Figure] = described("Mean requests waiting at the floor.", unit="requests", **_COLUMN)
     floor_attainment: list[Figure] = described("Share within target at the floor.", unit="share", **_COLUMN)
     floor_gain: list[Figure] = described("What the floor's last one saves.", unit="money/h", **_COLUMN)
     refused_replicas: list[Count | None] = described(
         "The first count refused; null where the maximum stands.", unit="replicas", **_COLUMN
     )
-    refused_wait: list[Wait | None] = described("Wait with it.", unit="duration", **_COLUMN)
+    refused_wait: list[ObservedWait] = described("Wait with it.", unit="duration", **_COLUMN)
     refused_waiting: list[Figure] = described("Mean requests waiting with it.", unit="requests", **_COLUMN)
     refused_attainment: list[Figure] = described("Share within target with it.", unit="share", **_COLUMN)
     first_refused: list[Figure] = described("What it would save.", unit="money/h", **_COLUMN)

@@ -15,6 +15,7 @@ from ebbtide.adapters.documents.quantities import UNSTABLE, duration_text
 from ebbtide.fleet.horizon import Window, clock
 from ebbtide.fleet.schedule import (
     Bound,
+    ClaimRecord,
     Explanation,
     GpuHours,
     PoolColumn,
@@ -112,6 +113,19 @@ def _provenance(provenance: Provenance) -> dict[str, Any]:
         "supportedConfidence": _sum(provenance.supported_confidence),
         "margin": provenance.margin,
         "demand": [_source(record) for record in provenance.demand],
+        **({"claims": [_claim(record) for record in provenance.claims]} if provenance.claims else {}),
+    }
+
+
+def _claim(record: ClaimRecord) -> dict[str, Any]:
+    return {
+        "workload": record.workload,
+        "claim": record.claim,
+        "sha256": record.sha256,
+        "measuredAt": str(record.measured_at),
+        "validUntil": str(record.valid_until),
+        "lowRps": record.low_rps,
+        **({"accepted": list(record.accepted)} if record.accepted else {}),
     }
 
 
@@ -167,7 +181,8 @@ def _shortage(shortage: Shortage) -> dict[str, Any]:
 def _facts(facts: WorkloadFacts | None) -> dict[str, Any]:
     if facts is None:
         return {}
-    return {"gpusPerReplica": facts.gpus_per_replica, "targets": [_target(target) for target in facts.targets]}
+    held = {} if facts.replica_holds_rps is None else {"replicaHoldsRps": facts.replica_holds_rps}
+    return {"gpusPerReplica": facts.gpus_per_replica, "targets": [_target(one) for one in facts.targets], **held}
 
 
 def _target(target: Target) -> dict[str, Any]:
@@ -215,9 +230,9 @@ def _standing(one: Standing) -> tuple[Any, ...]:
     )
 
 
-def _wait(seconds: float) -> str:
+def _wait(seconds: float) -> str | None:
     if not math.isfinite(seconds):
-        return UNSTABLE
+        return None if math.isnan(seconds) else UNSTABLE
     if seconds < _SHORTEST_WAIT_S:
         return "0s"
     return f"{number_text(significant(seconds, COLUMN_DIGITS))}s"

@@ -18,6 +18,7 @@ from ebbtide.fleet.horizon import WEEK, Window
 from ebbtide.fleet.operations import Override, OverrideKind, Pause
 from ebbtide.fleet.schedule import (
     Bound,
+    ClaimRecord,
     Explanation,
     GpuHours,
     PoolColumn,
@@ -81,7 +82,9 @@ def explanation_value(spec: ExplanationSpec, columns: list[ReasonColumnsSpec]) -
         warnings=tuple(spec.warnings),
         facts={
             column.name: WorkloadFacts(
-                gpus_per_replica=column.gpus_per_replica, targets=tuple(_target(target) for target in column.targets)
+                gpus_per_replica=column.gpus_per_replica,
+                targets=tuple(_target(target) for target in column.targets),
+                replica_holds_rps=column.replica_holds_rps,
             )
             for column in columns
             if column.gpus_per_replica is not None
@@ -119,6 +122,18 @@ def _provenance(spec: ProvenanceSpec) -> Provenance:
         supported_confidence=spec.supported_confidence,
         margin=spec.margin,
         demand=tuple(_source(record) for record in spec.demand),
+        claims=tuple(
+            ClaimRecord(
+                workload=record.workload,
+                claim=record.claim,
+                sha256=record.sha256,
+                measured_at=record.measured_at,
+                valid_until=record.valid_until,
+                low_rps=record.low_rps,
+                accepted=tuple(record.accepted),
+            )
+            for record in spec.claims
+        ),
     )
 
 
@@ -195,12 +210,12 @@ def _reason(column: ReasonColumnsSpec, window: int) -> WorkloadReason:
 
 
 def _refused(column: ReasonColumnsSpec, window: int) -> Standing | None:
-    replicas, wait_s = column.refused_replicas[window], column.refused_wait[window]
-    if replicas is None or wait_s is None:
+    replicas = column.refused_replicas[window]
+    if replicas is None:
         return None
     return Standing(
         replicas=replicas,
-        wait_s=wait_s,
+        wait_s=column.refused_wait[window],
         waiting=column.refused_waiting[window],
         attainment=column.refused_attainment[window],
         gain_usd_per_h=column.first_refused[window],

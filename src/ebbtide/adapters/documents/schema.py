@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic.fields import FieldInfo
 
+from ebbtide.adapters.documents.claim_models import ClaimForm
 from ebbtide.adapters.documents.fleet_models import FleetForm
 from ebbtide.adapters.documents.jobs_models import BatchJobsForm
 from ebbtide.adapters.documents.model import Document, default_plain, models_in
@@ -21,6 +22,7 @@ FORMS: dict[str, type[Document]] = {
     "BatchJobs": BatchJobsForm,
     "BatchPlan": BatchPlanForm,
     "Target": TargetForm,
+    "CapacityClaim": ClaimForm,
 }
 
 

@@ -11,7 +11,8 @@ from urllib.parse import urlsplit
 
 from ebbtide.adapters.documents.problems import Problem, document_errors, one_of, raise_errors
 from ebbtide.adapters.documents.reading import read_document
-from ebbtide.adapters.documents.target_models import TargetForm, TargetSpecification
+from ebbtide.adapters.documents.target_models import LiveSpec, TargetForm, TargetSpecification
+from ebbtide.adapters.documents.target_values import bounds_of
 from ebbtide.errors import Place
 
 
@@ -64,6 +65,14 @@ def target_problems(spec: TargetSpecification) -> Iterator[Problem]:
     yield from _arrivals(spec)
     yield from _bounds(spec)
     yield from _quality(spec)
+    yield from live_problems(spec.live, len(spec.targets))
+
+
+def live_problems(live: LiveSpec | None, targets: int) -> Iterator[Problem]:
+    """What is wrong between a document's live queries and the number of its targets."""
+    if live is not None and len(live.within) != targets:
+        message = f"has {len(live.within)} queries, targets {targets}: one for each is needed"
+        yield Problem(path=("spec", "live", "within"), kind="conflicting_fields", message=message)
 
 
 def _endpoint(spec: TargetSpecification) -> Iterator[Problem]:
@@ -113,12 +122,7 @@ def _arrivals(spec: TargetSpecification) -> Iterator[Problem]:
 def _bounds(spec: TargetSpecification) -> Iterator[Problem]:
     for index, bound in enumerate(spec.targets):
         root = ("spec", "targets", index)
-        given = {
-            "latency": bound.latency,
-            "firstToken": bound.first_token,
-            "betweenTokens": bound.between_tokens,
-            "longestGap": bound.longest_gap,
-        }
+        given = bounds_of(bound)
         yield from one_of(root, given)
         for name, value in given.items():
             if value is not None and name != "latency" and not spec.endpoint.stream:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from ebbtide.adapters.documents.model import Document, DocumentModel, described
-from ebbtide.adapters.documents.quantities import Percentile, PositiveDuration
+from ebbtide.adapters.documents.quantities import Percentile, PositiveDuration, WholeSeconds
 
 MAX_REQUESTS = 1_000_000_000
 MAX_RATE = 1_000_000
@@ -228,6 +228,22 @@ class MeasuredSettings(DocumentModel):
     flags: str | None = described("The server's flags.", default=None, completed="the endpoint's version")
 
 
+Promql = Annotated[str, Field(min_length=1, max_length=4_096)]
+
+
+class LiveSpec(DocumentModel):
+    """The service as Prometheus sees it, for `ebbtide claims check`: queries of one series each."""
+
+    rate: Promql = described("Requests a second, of all replicas.", unit="requests/s")
+    replicas: Promql = described("Replicas that serve.", default="vector(1)", unit="replicas")
+    within: list[Promql] = described(
+        "For each of targets, in their order, the share of requests that keeps it.", min_length=1, max_length=8
+    )
+    step: WholeSeconds = described(
+        "How far apart the queries are evaluated: as long as what they average over.", default=600.0, unit="duration"
+    )
+
+
 class TargetSpecification(DocumentModel):
     """What is measured."""
 
@@ -242,6 +258,9 @@ class TargetSpecification(DocumentModel):
     hardware: MeasuredHardware = described("What it runs on.", default=MeasuredHardware())
     settings: MeasuredSettings = described("What it runs.", default=MeasuredSettings())
     valid_for: PositiveDuration = described("The claim's life.", default=30 * 86_400.0, unit="duration")
+    live: LiveSpec | None = described(
+        "Queries that show the same service at work; the claim carries them on.", default=None, completed="none"
+    )
 
 
 class TargetForm(Document):

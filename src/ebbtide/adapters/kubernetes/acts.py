@@ -67,7 +67,7 @@ class Acts:
             act.Activate: self._activate,
             act.LowerDeletionCost: self._lower_cost,
             act.SetReplicas: lambda one: self._set_replicas(one.workload, one.replicas),
-            act.SurgeByOne: lambda one: self._set_replicas(one.workload, one.replicas),
+            act.Surge: lambda one: self._set_replicas(one.workload, one.replicas),
             act.SetBounds: lambda one: self._set_bounds(one.workload, one.bounds),
             act.Restore: self._restore,
         }

@@ -71,6 +71,7 @@ def _replicas(
         unschedulable=sum(_is_unschedulable(pod) for pod in living),
         rolling=scaled.rolling,
         paused=scaled.object.spec.paused,
+        ordered=scaled.ordered,
         managed=marks.is_managed(meta.labels, meta.annotations),
         set_by=autoscaler.set_by if autoscaler is not None else _scaled_by(scaled),
     )

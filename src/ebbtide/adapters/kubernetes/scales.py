@@ -36,7 +36,12 @@ class Scaled:
             return False
         if status.update_revision:  # a StatefulSet
             return status.current_revision != status.update_revision and status.updated_replicas < status.replicas
-        return self.path.rsplit("/", 2)[-2] == "deployments" and status.replicas > status.updated_replicas
+        return not self.ordered and status.replicas > status.updated_replicas
+
+    @property
+    def ordered(self) -> bool:
+        """Whether a pod's deletion cost says nothing: of all controllers only a Deployment's is known to heed it."""
+        return self.path.rsplit("/", 2)[-2] != "deployments"
 
 
 def read_scales(cluster: Cluster, kinds: Kinds, workloads: Iterable[WorkloadBinding]) -> dict[str, Scaled]:

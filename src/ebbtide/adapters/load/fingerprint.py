@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from ebbtide.adapters.documents.target_models import MeasuredHardware, MeasuredSettings
 from ebbtide.adapters.load.client import tls_of
 from ebbtide.adapters.load.endpoint import Endpoint
-from ebbtide.capacity.claim import Fingerprint
+from ebbtide.fleet.fingerprint import Fingerprint
 
 LOOK_S = 5.0
 MOST_BYTES = 2**22

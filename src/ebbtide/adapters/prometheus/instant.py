@@ -57,13 +57,19 @@ class Prometheus:
         Raises ``TemporaryError`` where there is no answer, ``PermanentError`` where the server refuses the query or us,
         or the answer is no vector.
         """
+        return _samples(self.answer("query", {"query": promql}))
+
+    def answer(
+        self, what: str, params: Mapping[str, str], *, form: str = "vector", timeout: httpx2.Timeout = TIMEOUT
+    ) -> Any:
+        """The result of a question to the API, which is to have that ``form``; errors as ``instant``."""
         try:
-            with httpx2.Client(timeout=TIMEOUT, transport=self.transport, headers=self._headers()) as client:
-                response = client.get(f"{self.url.rstrip('/')}/api/v1/query", params={"query": promql})
+            with httpx2.Client(timeout=timeout, transport=self.transport, headers=self._headers()) as client:
+                response = client.get(f"{self.url.rstrip('/')}/api/v1/{what}", params=dict(params))
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as problem:
             message = f"Prometheus does not answer: {str(problem) or type(problem).__name__}"
             raise TemporaryError(message, kind="prometheus_unreachable", hint="see EBBTIDE_PROMETHEUS_URL") from None
-        return _samples(response)
+        return _result(response, form)
 
     def _headers(self) -> dict[str, str]:
         if self.token_file is None:
@@ -71,7 +77,7 @@ class Prometheus:
         return {"Authorization": f"Bearer {self.token_file.read_text(encoding='utf-8').strip()}"}
 
 
-def _samples(response: httpx2.Response) -> tuple[Sample, ...]:
+def _result(response: httpx2.Response, form: str) -> Any:
     try:
         answer = msgspec.json.decode(response.content, type=_Answer)
     except msgspec.DecodeError:
@@ -81,11 +87,16 @@ def _samples(response: httpx2.Response) -> tuple[Sample, ...]:
     if answer.status != "success":
         message = f"Prometheus refuses the query: {answer.error or response.status_code}"
         raise PermanentError(message, kind="prometheus_refused", hint="try it in Prometheus' own page")
-    if answer.data.resultType != "vector":
-        message = f"the query gives a {answer.data.resultType}, not one value for each workload"
+    if answer.data.resultType != form:
+        wanted = "one value for each workload" if form == "vector" else f"a {form}"
+        message = f"the query gives a {answer.data.resultType}, not {wanted}"
         raise PermanentError(message, kind="prometheus_form", hint="sum by (service) (rate(…[5m]))")
+    return answer.data.result
+
+
+def _samples(result: Any) -> tuple[Sample, ...]:
     try:
-        found = msgspec.convert(answer.data.result, list[_Series])
+        found = msgspec.convert(result, list[_Series])
         return tuple(Sample(labels=one.metric, at_s=one.value[0], value=float(one.value[1])) for one in found)
     except (msgspec.ValidationError, ValueError) as problem:
         raise PermanentError(f"Prometheus' answer is not readable: {problem}", kind="prometheus_form") from None

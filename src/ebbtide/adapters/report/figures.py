@@ -112,11 +112,11 @@ def target_share(share: float) -> str:
 def wait(seconds: float) -> str:
     """A wait in seconds, two significant digits and whole above ten.
 
-    >>> wait(0.913), wait(71.2), wait(1534.0), wait(0.0004), wait(math.inf)
-    ('0.91s', '71s', '1,534s', '<1ms', 'unstable')
+    >>> wait(0.913), wait(71.2), wait(1534.0), wait(0.0004), wait(math.inf), wait(math.nan)
+    ('0.91s', '71s', '1,534s', '<1ms', 'unstable', '–')
     """
     if not math.isfinite(seconds):
-        return "unstable"
+        return "–" if math.isnan(seconds) else "unstable"
     if seconds == 0:
         return "0s"
     if seconds < 0.001:

@@ -102,7 +102,7 @@ def _bin_minutes(interval_s: int, *, week: bool) -> int:
 
 
 def _gpus_per_rps(workload: Workload, series: Series, service_time_s: float | None) -> float:
-    time_s = service_time_s if service_time_s is not None else workload.service.time_s
+    time_s = service_time_s if service_time_s is not None else workload.service.planned_time_s
     if time_s is None:
         time_s = _observed_service_time_s(series)
     return time_s * workload.gpus_per_replica / workload.service.concurrency

@@ -144,8 +144,9 @@ def why_tables(fleet: Fleet, schedule: Schedule, explanation: Explanation, *, mo
         reasons = explanation.reasons.get(column.name)
         if reasons is None or column.name not in chosen:
             continue
+        has_floor = fleet.workload(column.name).service.claim is None  # a claim knows no stability
         rows = tuple(
-            Row(head=head, cells=tuple(_why_cells(reason, holds)), look=_look(reason))
+            Row(head=head, cells=tuple(_why_cells(reason, holds, has_floor=has_floor)), look=_look(reason))
             for head, reason, holds in zip(heads, reasons, column.holds_rps, strict=True)
         )
         yield Why(workload=column.name, target=target_text(fleet.workload(column.name)), rows=rows)
@@ -161,11 +162,11 @@ def _look(reason: WorkloadReason) -> str:
     return "miss" if reason.target_share > 1 or reason.bound == "shortage" else ""
 
 
-def _why_cells(reason: WorkloadReason, holds_rps: float) -> Iterator[Cell]:
+def _why_cells(reason: WorkloadReason, holds_rps: float, *, has_floor: bool) -> Iterator[Cell]:
     yield Cell(text=figure(reason.rate_rps))
     yield Cell(text=figure(reason.peak_rps))
     yield Cell(text=figure(holds_rps))
-    for standing in (reason.floor, reason.given, reason.refused):
+    for standing in (reason.floor if has_floor else None, reason.given, reason.refused):
         yield from _standing_cells(standing)
     if reason.refused is None:
         yield from (Cell(text="–"), Cell(text="–"))
@@ -204,6 +205,8 @@ def shortage_text(shortage: Shortage, schedule: Schedule) -> str:
     where = dict(zip(names, _row_heads(schedule.windows), strict=True)).get(shortage.window, shortage.window)
     got, asked = percent_pair(shortage.attainment, shortage.required)
     missing = _missing_text(shortage.missing_gpus)
+    if math.isnan(shortage.wait_s):  # planned on a claim
+        return f"{where}: {missing}; {got} within target by its claim, asked {asked}"
     waits = f"the wait is {wait(shortage.wait_s)}" if math.isfinite(shortage.wait_s) else "the queue grows"
     return f"{where}: {missing}; {got} within target, asked {asked}; {waits}"
 

@@ -75,6 +75,7 @@ class Deployment:
             unschedulable=len(self.pending),
             rolling=self.rolling,
             paused=self.paused,
+            ordered=self.manners.stateful,
             managed=self.manners.managed,
             set_by=self.set_by,
         )

@@ -50,7 +50,7 @@ _RESEARCH = frozenset({act.SetQuota, act.Park, act.Activate})
 
 def written_by(action: act.Action) -> Written | None:
     """The object that an action writes under the condition that it is as it was seen; None: it sets no condition."""
-    if isinstance(action, (act.SetReplicas, act.SurgeByOne, act.SetBounds)):
+    if isinstance(action, (act.SetReplicas, act.Surge, act.SetBounds)):
         return "workload", action.workload
     if isinstance(action, act.SetQuota):
         return "quota", action.pool
@@ -82,7 +82,7 @@ class Doors:
                 act.Activate: self._activate,
                 act.LowerDeletionCost: self._lower_cost,
                 act.SetReplicas: self._set_replicas,
-                act.SurgeByOne: self._set_replicas,
+                act.Surge: self._set_replicas,
                 act.SetBounds: self._set_bounds,
                 act.Restore: self._restore,
             }
@@ -100,7 +100,7 @@ class Doors:
 
     # --- workloads
 
-    def _set_replicas(self, action: act.SetReplicas | act.SurgeByOne) -> Result:
+    def _set_replicas(self, action: act.SetReplicas | act.Surge) -> Result:
         one = self.deployments.get(action.workload)
         if one is None:
             return Result.REFUSED
