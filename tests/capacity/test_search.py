@@ -42,7 +42,10 @@ def driven(wish: Wish, service: Servers) -> tuple[SearchState, list[StepResult]]
             service.begin(plan.rate_rps)
         latency_s = service.more(plan.requests - sent).latency_s
         sent = plan.requests
-        told.append(StepResult(plan=plan, answers=Answers(latency_s=latency_s, failed=np.isinf(latency_s))))
+        answers = Answers(
+            latency_s=latency_s, failed=np.isinf(latency_s), wrong=np.zeros(len(latency_s), dtype=np.int8)
+        )
+        told.append(StepResult(plan=plan, answers=answers))
         state = observe(state, told[-1])
     return state, told
 
@@ -122,6 +125,22 @@ def test_a_budget_that_is_too_small_is_unresolved() -> None:
     found = outcome(state)
     assert not found.resolved
     assert found.reason == "budget spent"
+
+
+def test_a_limit_that_nothing_ever_breaks_does_not_hide_the_one_that_binds() -> None:
+    """Latency's long memory once stood for the errors' too: no run without errors could say what it held."""
+    limits = (
+        Limit(kind=LimitKind.LATENCY, bad_share=0.05, bound_s=4.0),
+        Limit(kind=LimitKind.ERRORS, bad_share=0.01),
+        Limit(kind=LimitKind.QUALITY, bad_share=0.03),
+    )
+    wish = Wish(limits=limits, start_rps=1.0, budget_requests=100_000, tolerance=0.06)
+    state, _ = driven(wish, Servers(4, exponential(1.0), np.random.default_rng(3)))
+    found = outcome(state)
+    assert found.interval is not None
+    # P(wait + service > 4) of M/M/4 is 5 % at a load of 2.9414.
+    assert exp(found.interval.low) <= 2.9414 <= exp(found.interval.high)
+    assert limits[found.interval.limit].name == "latency"
 
 
 def test_time_ends_a_run_too() -> None:

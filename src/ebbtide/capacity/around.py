@@ -148,10 +148,11 @@ def _interval(steps: Sequence[Step], limits: Sequence[Limit], at: float, confide
     parts: list[tuple[int, Crossing, Blocks]] = []
     for index, limit in enumerate(limits):
         blocks = clustered(steps, index, at, lasting)
-        if not float(blocks.trials.sum()) or _slack(blocks, limit, lasting):
-            continue
         scatters = [step.measured.scatters[index] for step in steps if _is_near(step, at)]
-        floor = inflation(scatters, level=limit.kind is LimitKind.LATENCY)
+        of_latency = limit.kind is LimitKind.LATENCY
+        floor = inflation(scatters, level=of_latency)
+        if not float(blocks.trials.sum()) or _slack(blocks, limit, lasting if of_latency else floor):
+            continue
         found = crossing(blocks, limit.bad_share, confidence, least_inflation=floor)
         if found is None:
             return None
@@ -177,7 +178,11 @@ def _log(relative: float) -> float:
 
 
 def _slack(blocks: Blocks, limit: Limit, lasting: float) -> bool:
-    """Whether the bad share at the highest rates lies five standard deviations below what is allowed."""
+    """Whether the bad share at the highest rates lies five standard deviations below what is allowed.
+
+    ``lasting``: memory of what the limit speaks of, as its fit would take it. Errors and wrong answers need not last as
+    long as queues do: by the queue's memory, no number of answers within a budget would show a service without errors.
+    """
     high = blocks.x >= np.median(blocks.x)
     trials, bad = float(blocks.trials[high].sum()), float(blocks.bad[high].sum())
     deviation = sqrt(limit.bad_share * (1.0 - limit.bad_share) * lasting / trials)
