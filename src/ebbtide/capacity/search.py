@@ -178,7 +178,7 @@ def _ended(state: SearchState) -> SearchState:
     if _left(state) < FIRST_LOOK or over_time:
         return replace(state, done="budget spent")
     least = ceil(LEAST_SHARE * state.wish.budget_requests)
-    if measured_now >= max(state.blocks_wanted, least):
+    if state.wish.ends_at_tolerance and measured_now >= max(state.blocks_wanted, least):
         found = _looked(state)
         if found is not None and found.clusters >= WANTED_CLUSTERS and found.half_width <= state.wish.tolerance:
             return replace(state, done="resolved")

@@ -22,6 +22,7 @@ class Wish:
     """What to find, and what may be spent on it. ``tolerance`` is the interval's half-width as a share of the rate.
 
     ``least_step_s``: a step's first look comes no earlier. ``budget_s`` None: the requests alone bound the run.
+    ``ends_at_tolerance`` False: the search goes on to its budget, for somebody else decides when it is enough.
     """
 
     limits: tuple[Limit, ...]
@@ -31,6 +32,7 @@ class Wish:
     tolerance: float = 0.05
     confidence: float = 0.95
     least_step_s: float = 20.0
+    ends_at_tolerance: bool = True
 
     def __post_init__(self) -> None:
         if not self.limits:

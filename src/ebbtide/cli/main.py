@@ -7,9 +7,10 @@ import os
 import sys
 import warnings
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from ebbtide.cli import people
 from ebbtide.cli.answers import Exit, finish, open_streams, put, put_json, say
@@ -18,14 +19,26 @@ from ebbtide.cli.claims import claims
 from ebbtide.cli.columns import terminal_width
 from ebbtide.cli.jobs import jobs
 from ebbtide.cli.kernel_cache import ensure_kernel_cache
-from ebbtide.cli.measure import measure, simulate_server
+from ebbtide.cli.measure import compare, measure, simulate_server
 from ebbtide.cli.options import errors_by_option
 from ebbtide.cli.progress import Talk
 from ebbtide.cli.run import run as run_controller
 from ebbtide.errors import one_line
 
+
+class _Commands(TyperGroup):
+    """Knows commands of two words (`measure compare`) beside one of their first word that takes arguments itself."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # Typer's own click has no public types
+        pair = " ".join(args[:2])
+        if pair in self.commands:
+            return pair, self.commands[pair], args[2:]
+        return super().resolve_command(ctx, args)
+
+
 app = typer.Typer(
     name="ebbtide",
+    cls=_Commands,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -244,6 +257,7 @@ def crds(
 
 app.command()(backtest)
 app.command()(measure)
+app.command("measure compare")(compare)
 app.command("simulate-server")(simulate_server)
 
 

@@ -25,7 +25,8 @@ def measure(
 ) -> int:
     """Find the highest rate that a service holds, and write it down as a claim with its evidence.
 
-    Exit code 3: the budget ended before the tolerance; what was reached is written.
+    `ebbtide measure compare FIRST SECOND` sets two against each other. Exit code 3: the budget ended before the
+    tolerance; what was reached is written.
     """
     ensure_kernel_cache()
     from ebbtide.cli.measure_talk import MeasureTalk
@@ -47,6 +48,51 @@ def measure(
         if found.written:
             say("wrote " + ", ".join(one_line(str(path)) for path in found.written))
     return Exit.DONE if found.found.resolved else Exit.INFEASIBLE
+
+
+def compare(
+    first: Annotated[Path, typer.Argument(metavar="FIRST", help="The Target of one setting (YAML).")],
+    second: Annotated[Path, typer.Argument(metavar="SECOND", help="The Target of the other.")],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FILE", help="The answer to write (JSON); evidence beside it.")
+    ] = Path("comparison.json"),
+    processes: Annotated[int, typer.Option(min=1, help="Processes that send, for each of the two.")] = 1,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the steps of a run that was stopped.")] = False,
+    json: Json = False,
+) -> int:
+    """Measure two settings by turns, with the same arrivals, and find how many times the second's rate the first holds.
+
+    Both must be up all the while. Budget (of each), tolerance (of the ratio) and seed are the first Target's. Exit code
+    3: the budget ended before the tolerance; what was reached is written.
+    """
+    ensure_kernel_cache()
+    from ebbtide.cli.measure_talk import MeasureTalk
+    from ebbtide.cli.render_compare import compared_json, compared_text
+    from ebbtide.workflows.measure_compare import compare as workflow
+
+    with MeasureTalk(quiet=json) as talk:
+        try:
+            found = workflow(
+                first,
+                second,
+                output,
+                answer=compared_json,
+                processes=processes,
+                resume=resume,
+                watch=talk.watch,
+                told=talk.told,
+            )
+        except KeyboardInterrupt:
+            talk.stopped(output.with_suffix(".first.steps"), output.with_suffix(".second.steps"))
+            raise
+    if json:
+        put_json(compared_json(found))
+    else:
+        for line in found.warnings:
+            say(line)
+        put(compared_text(found))
+        say("wrote " + ", ".join(one_line(str(path)) for path in found.written))
+    return Exit.DONE if found.resolved else Exit.INFEASIBLE
 
 
 def simulate_server(

@@ -63,12 +63,13 @@ class MeasureTalk:
         elif self._terminal:
             self._show(present_line(progress))
 
-    def stopped(self, folder: Path) -> None:
+    def stopped(self, *folders: Path) -> None:
         """After Ctrl-C: where the finished steps are."""
         self._clear()
-        kept = len(list(folder.glob("*.parquet")))
+        kept = sum(len(list(folder.glob("*.parquet"))) for folder in folders)
         if kept and not self._quiet:
-            say(f"{kept} finished steps are kept in {one_line(str(folder))}; go on with --resume")
+            where = " and ".join(one_line(str(folder)) for folder in folders)
+            say(f"{kept} finished steps are kept in {where}; go on with --resume")
 
     def _show(self, text: str) -> None:
         sys.stderr.write("\r\x1b[K" + text[:160])
@@ -90,7 +91,7 @@ def present_line(progress: Progress) -> str:
     plan, beat = progress.plan, progress.beat
     sent = min(beat.sent, plan.requests)
     return (
-        f"step {progress.number}: {plan.rate_rps:.4g}/s, {sent:,} of {plan.requests:,} sent, "
+        f"{_which(progress)}: {plan.rate_rps:.4g}/s, {sent:,} of {plan.requests:,} sent, "
         f"{beat.in_flight:,} under way; {_left(progress)}"
     )
 
@@ -98,7 +99,7 @@ def present_line(progress: Progress) -> str:
 def finished_line(progress: Progress) -> str:
     """A finished step: its rate, its verdict, the worst limit, and what is left."""
     plan, state = progress.plan, progress.state
-    head = f"step {progress.number}: {plan.rate_rps:.4g}/s, {plan.requests:,} requests"
+    head = f"{_which(progress)}: {plan.rate_rps:.4g}/s, {plan.requests:,} requests"
     if progress.void is not None:
         return f"{head}: void, {progress.void}"
     step = state.steps[-1]
@@ -111,6 +112,10 @@ def finished_line(progress: Progress) -> str:
     said = "measured" if plan.purpose.value == "block" else _WORDS[step.measured.verdict]
     bad = "" if worst is None else f" ({worst[1]}: {100 * worst[2]:.2g} % bad, {100 * worst[3]:.2g} % allowed)"
     return f"{head}: {said}{bad}; {_left(progress)}"
+
+
+def _which(progress: Progress) -> str:
+    return f"{progress.side} step {progress.number}".lstrip()
 
 
 def _left(progress: Progress) -> str:

@@ -21,13 +21,11 @@ from ebbtide.capacity.budget import forecast
 from ebbtide.capacity.claim import CapacityClaim
 from ebbtide.capacity.quality import Comparison, Pairs, compared
 from ebbtide.capacity.search import Found, outcome
-from ebbtide.capacity.steps import SearchState
 from ebbtide.errors import InputError, Place
 from ebbtide.workflows.measure_claim import buffered, claim_of, near_steps, now
 from ebbtide.workflows.measure_job import Job, model_of, prepared, wish_of
 from ebbtide.workflows.measure_page import page_of
-from ebbtide.workflows.measure_setup import limits_of
-from ebbtide.workflows.measure_start import Baseline, baseline, idle_failure, pairs_of, ramp
+from ebbtide.workflows.measure_start import Baseline, anew, pairs_of
 from ebbtide.workflows.measure_steps import Measuring, Progress, Run, Watch, replayed
 
 MOST_BUFFERED = 0.5
@@ -104,7 +102,7 @@ def _begun(
             run.sent = about["sent"]
             idle = Baseline(right={int(item): bool(right) for item, right in about["idle"]})
         else:
-            run, idle = _anew(job, folder, crew, told)
+            run, idle = anew(job, folder, crew, told)
         told(_ahead(run))
         Measuring(
             crew,
@@ -129,34 +127,6 @@ def _ahead(run: Run) -> str:
         f"likely {ahead.least_requests:,} to {ahead.most_requests:,} requests, at most {state.wish.budget_requests:,}; "
         f"{minutes[0]} to {minutes[1]} min at {rate:.3g} a second, less if it holds more"
     )
-
-
-def _anew(job: Job, folder: RunFolder, crew: Crew, told: Callable[[str], None]) -> tuple[Run, Baseline]:
-    spec, idle, sent = job.document.spec, Baseline(right={}), 0
-    if job.quality is not None:
-        assert spec.quality is not None
-        idle = baseline(job.endpoint, job.items, job.quality, spec.quality.idle, told)
-    failing = idle_failure(idle, spec.quality)
-    start_rps = spec.search.start
-    if failing is not None:
-        return Run(SearchState(wish=wish_of(job, start_rps or 1.0), done=failing)), idle
-    if start_rps is None:
-        start_rps, sent = ramp(
-            crew,
-            limits_of(spec),
-            idle_s=job.idle_s,
-            budget_requests=spec.search.requests,
-            seed=spec.search.seed,
-            told=told,
-        )
-    about = {
-        "digest": job.document.digest,
-        "start_rps": start_rps,
-        "idle": [[item, right] for item, right in idle.right.items()],
-        "sent": sent,
-    }
-    folder.begin(about)
-    return Run(SearchState(wish=wish_of(job, start_rps)), sent=sent), idle
 
 
 def _written(

@@ -14,12 +14,16 @@ from ebbtide.adapters.load.calls import Fault
 from ebbtide.adapters.load.checks import Quality
 from ebbtide.adapters.load.crew import Crew
 from ebbtide.adapters.load.endpoint import Endpoint
+from ebbtide.adapters.load.evidence import RunFolder
 from ebbtide.adapters.load.items import Item
 from ebbtide.adapters.load.preflight import idle_answers
 from ebbtide.capacity.limits import Limit, judged
 from ebbtide.capacity.quality import Pairs
+from ebbtide.capacity.steps import SearchState
 from ebbtide.errors import InputError
-from ebbtide.workflows.measure_steps import answers_of
+from ebbtide.workflows.measure_job import Job, wish_of
+from ebbtide.workflows.measure_setup import limits_of
+from ebbtide.workflows.measure_steps import Run, answers_of
 
 # A ramp's stage: long enough that a service that can't follow shows it, short enough to cost next to nothing.
 LEAST_STAGE_S, LEAST_STAGE_REQUESTS = 2.0, 20
@@ -34,6 +38,35 @@ class Baseline:
     """Which items were answered rightly at idle; only they can be compared (§M.6)."""
 
     right: dict[int, bool]
+
+
+def anew(job: Job, folder: RunFolder, crew: Crew, told: Callable[[str], None]) -> tuple[Run, Baseline]:
+    """A run without steps, told where to start, and the answers at idle; the folder is begun anew."""
+    spec, idle, sent = job.document.spec, Baseline(right={}), 0
+    if job.quality is not None:
+        assert spec.quality is not None
+        idle = baseline(job.endpoint, job.items, job.quality, spec.quality.idle, told)
+    failing = idle_failure(idle, spec.quality)
+    start_rps = spec.search.start
+    if failing is not None:
+        return Run(SearchState(wish=wish_of(job, start_rps or 1.0), done=failing)), idle
+    if start_rps is None:
+        start_rps, sent = ramp(
+            crew,
+            limits_of(spec),
+            idle_s=job.idle_s,
+            budget_requests=spec.search.requests,
+            seed=spec.search.seed,
+            told=told,
+        )
+    about = {
+        "digest": job.document.digest,
+        "start_rps": start_rps,
+        "idle": [[item, right] for item, right in idle.right.items()],
+        "sent": sent,
+    }
+    folder.begin(about)
+    return Run(SearchState(wish=wish_of(job, start_rps)), sent=sent), idle
 
 
 def ramp(

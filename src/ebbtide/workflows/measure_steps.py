@@ -32,7 +32,10 @@ Watch = Callable[["Progress"], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """Where a measurement stands: the present step, and all that was spent. ``over``: the step is finished."""
+    """Where a measurement stands: the present step, and all that was spent. ``over``: the step is finished.
+
+    ``side``: which of two settings it is, where two are compared.
+    """
 
     state: SearchState
     plan: StepPlan
@@ -40,6 +43,7 @@ class Progress:
     beat: Beat
     over: bool = False
     void: str | None = None
+    side: str = ""
 
 
 @dataclass(slots=True)
@@ -65,34 +69,48 @@ class Measuring:
         quality: Quality | None,
         seed: int,
         watch: Watch,
+        side: str = "",
     ) -> None:
-        self._crew, self._folder, self._run = crew, folder, run
+        self._crew, self._folder, self._run, self._side = crew, folder, run, side
         self._items, self._quality, self._seed, self._watch = items, quality, seed, watch
         self._marks: NDArray[np.int8] = np.empty(0, dtype=np.int8)
         self._checked = Checked(marks=self._marks)
+        self._voids = 0
+
+    @property
+    def state(self) -> SearchState:
+        """All that is known so far."""
+        return self._run.state
 
     def to_the_end(self) -> None:
         """Step after step until the search is over. Raises ``TemporaryError`` where rates can't be offered."""
-        looks: list[StepPlan] = []
-        voids: list[str] = []
         while (plan := next_step(self._run.state)) is not None:
-            looks = [*looks, plan] if plan.continues else [plan]
-            result, sent = self._look(plan)
-            state = observe(self._run.state, result)
-            self._run.state = state
-            if state.open is not None:
-                continue
-            kept = KeptStep(looks=tuple(looks), calls=sent.calls, marks=self._marks, void=result.void)
-            self._run.steps.append(kept)
-            self._folder.keep(len(self._run.steps), kept)
-            beat = Beat(sent=len(sent.calls), known=len(sent.calls), in_flight=0)
-            self._tell(plan, beat, over=True, void=result.void)
-            voids = [*voids, result.void] if result.void is not None else []
-            if len(voids) == MOST_VOIDS:
-                self._give_up(plan, voids[-1])
+            self.step(plan, (self._seed, len(self._run.steps) + 1))
         self._crew.halt()
 
-    def _look(self, plan: StepPlan) -> tuple[StepResult, Sent]:
+    def step(self, plan: StepPlan, seed: tuple[int, ...]) -> None:
+        """One whole step, by as many looks as it takes; its arrivals are those of ``seed``."""
+        looks = [plan]
+        result, sent = self._look(plan, seed)
+        self._run.state = observe(self._run.state, result)
+        while self._run.state.open is not None and (further := next_step(self._run.state)) is not None:
+            looks.append(further)
+            result, sent = self._look(further, seed)
+            self._run.state = observe(self._run.state, result)
+        kept = KeptStep(looks=tuple(looks), calls=sent.calls, marks=self._marks, void=result.void)
+        self._run.steps.append(kept)
+        self._folder.keep(len(self._run.steps), kept)
+        beat = Beat(sent=len(sent.calls), known=len(sent.calls), in_flight=0)
+        self._tell(looks[-1], beat, over=True, void=result.void)
+        self._voids = 0 if result.void is None else self._voids + 1
+        if result.void is not None and self._voids == MOST_VOIDS:
+            self._give_up(looks[-1], result.void)
+
+    def pause(self) -> None:
+        """Send nothing more, until everything is answered: another's turn."""
+        self._crew.drained()
+
+    def _look(self, plan: StepPlan, seed: tuple[int, ...]) -> tuple[StepResult, Sent]:
         crew = self._crew
 
         def watch(beat: Beat) -> None:
@@ -103,7 +121,7 @@ class Measuring:
         else:
             if plan.drain:
                 crew.drained(watch)
-            crew.begin(plan.rate_rps, plan.requests, (self._seed, len(self._run.steps) + 1))
+            crew.begin(plan.rate_rps, plan.requests, seed)
             self._marks = np.empty(0, dtype=np.int8)
             self._checked = Checked(marks=self._marks)
         sent = crew.decided(watch)
@@ -147,7 +165,8 @@ class Measuring:
 
     def _tell(self, plan: StepPlan, beat: Beat, *, over: bool = False, void: str | None = None) -> None:
         number = len(self._run.steps) + (0 if over else 1)
-        self._watch(Progress(state=self._run.state, plan=plan, number=number, beat=beat, over=over, void=void))
+        state, side = self._run.state, self._side
+        self._watch(Progress(state=state, plan=plan, number=number, beat=beat, over=over, void=void, side=side))
 
 
 def offered(calls: Calls, limits: Sequence[Limit]) -> str | None:
@@ -191,11 +210,17 @@ def replayed(wish: Wish, steps: Sequence[KeptStep]) -> Run:
     """A run's state from its kept steps: the same answers lead to the same state."""
     run = Run(SearchState(wish=wish))
     for step in steps:
-        for plan in step.looks:
-            if run.state.done is not None or next_step(run.state) != plan:
-                raise InputError("the kept steps are not of this search", kind="bad_step", hint="begin anew")
-            part = answers_of(step.calls.first(plan.requests), step.marks[: plan.requests])
-            void = step.void if plan is step.plan else None
-            run.state = observe(run.state, StepResult(plan=plan, answers=part, void=void))
-        run.steps.append(step)
+        replay(run, step, next_step(run.state))
     return run
+
+
+def replay(run: Run, step: KeptStep, planned: StepPlan | None) -> None:
+    """A kept step, look by look, as it was first observed. ``InputError`` where it is none that was planned."""
+    for number, plan in enumerate(step.looks):
+        expected = next_step(run.state) if number else planned
+        if run.state.done is not None or expected != plan:
+            raise InputError("the kept steps are not of this search", kind="bad_step", hint="begin anew")
+        part = answers_of(step.calls.first(plan.requests), step.marks[: plan.requests])
+        void = step.void if plan is step.plan else None
+        run.state = observe(run.state, StepResult(plan=plan, answers=part, void=void))
+    run.steps.append(step)
