@@ -538,3 +538,42 @@ def test_where_more_stand_than_the_size_says_a_removal_takes_only_those_named(sc
         seen = change(state, production=change(state.production, pools=pools))
         (removal,) = pick(scene.decide(seen, at_s), RemoveNodes)
         assert (removal.nodes, removal.size) == (("p-000",), asked)
+
+
+@pytest.mark.parametrize(("size", "grown"), [(27, 28), (28, 28), (30, 30)])
+def test_a_growth_is_never_less_than_what_is_there(scene, change, pick, size, grown):
+    """27 written before; somebody made it 30 since: 27 + 1 would take nodes away, and one may be reserved."""
+    at_s = scene.at("02:10")
+    memory = Memory(
+        moves=(move(at_s - 10.0, stage=Stage.TRAVELLING, node="gone"),), sizes={"research/h100": 27}, next_move=2
+    )
+    state = scene.state(at_s, production=13, replicas=NIGHT, memory=memory)
+    pools = {"h100": change(state.research.pools["h100"], size=size)}
+    seen = change(state, research=change(state.research, pools=pools))
+    assert [one.size for one in pick(scene.decide(seen, at_s), GrowPool)] == [grown]
+
+
+def test_a_late_move_is_asked_for_beside_what_others_added(scene, change, pick):
+    """26 stand in research, as many as the size says, for somebody joined one: nothing comes until 27 are asked for."""
+    at_s = scene.at("02:10")
+    for late, grown in ((False, []), (True, [27])):
+        now_s = at_s if late else at_s - 60.0
+        since_s = at_s - 9000.0 if late else now_s - 60.0
+        waiting = move(since_s, stage=Stage.TRAVELLING, node="gone", late=late, asked_s=since_s)
+        memory = Memory(moves=(waiting,), sizes={"research/h100": 26}, next_move=2)
+        state = scene.state(now_s, production=13, replicas=NIGHT, memory=memory)
+        assert [one.size for one in pick(scene.decide(state, now_s), GrowPool)] == grown
+
+
+def test_what_is_removed_at_the_same_look_is_not_there_any_more(scene, change, pick):
+    """One goes from research's 26 and one comes: 25, then 26; not 27, of which one would be nobody's."""
+    at_s = scene.at("02:10")
+    goes = change(move(at_s - 10.0, Direction.RECLAIM, "e-000", stage=Stage.REMOVING), id="h100-2")
+    comes = move(at_s - 10.0, stage=Stage.TRAVELLING, node="gone")
+    nodes = scene.nodes("e", 18)
+    nodes = (change(nodes[0], cordoned=True, cordoned_by_us=True), *nodes[1:])
+    memory = Memory(moves=(comes, goes), next_move=3)
+    state = scene.state(at_s, production=13, ephemeral=nodes, replicas=NIGHT, memory=memory)
+    decision = scene.decide(state, at_s)
+    assert [one.size for one in pick(decision, RemoveNodes)] == [25]
+    assert [one.size for one in pick(decision, GrowPool)] == [26]

@@ -169,6 +169,23 @@ def test_an_autoscaler_at_zero_is_started_by_a_write_of_the_scale(scene, seen, p
     assert asked(decision, pick) == {"chat": 16}
 
 
+def test_an_autoscaler_that_takes_no_least_of_0_is_put_out_by_a_write_of_the_scale(scene, seen, change, pick):
+    """Planned 0: bounds from 1, which its owner's server takes, and the scale at 0, where it does nothing."""
+    at_s = scene.at("03:00")
+    columns = (change(scene.schedule.workloads[0], replicas=(0,) * 6), scene.schedule.workloads[1])
+    fleet = change(scene.fleet, workloads=(change(scene.fleet.workloads[0], min_replicas=0), scene.fleet.workloads[1]))
+    none = change(scene, fleet=fleet, schedule=change(scene.schedule, workloads=columns))
+    hpa = {"autoscaler": HPA, "lowest_least": 1}
+    decision = none.decide(seen(at_s, chat(3, bounds=Bounds(least=2, most=90), **hpa), agents(6)), at_s)
+    assert [one.bounds.least for one in pick(decision, SetBounds)] == [1]
+    assert asked(decision, pick) == {"chat": 0}
+    (record,) = pick(decision, Record)
+    out = seen(at_s, chat(0, bounds=Bounds(least=1, most=52), **hpa), agents(6), memory=record.memory)
+    assert not [one for one in none.decide(out, at_s).actions if not isinstance(one, Record)]
+    keda = chat(3, bounds=Bounds(least=0, most=52), autoscaler="ScaledObject chat")
+    assert asked(none.decide(seen(at_s, keda, agents(6)), at_s), pick) == {}
+
+
 def test_an_autoscaler_without_bounds_is_left_alone_and_said(scene, seen, pick):
     at_s = scene.at("03:00")
     decision = scene.decide(seen(at_s, chat(20, autoscaler="ScaledObject/chat"), agents(6)), at_s)

@@ -21,11 +21,12 @@ def ask_provider(draft: Draft, book: Ledger) -> None:
     """Ask for what was decided and is not seen yet."""
     for side in Side:
         if draft.fresh(side):
-            _remove(draft, book, side)
-            _grow(draft, book, side)
+            removed = _remove(draft, book, side)
+            _grow(draft, book, side, removed)
 
 
-def _remove(draft: Draft, book: Ledger, side: Side) -> None:
+def _remove(draft: Draft, book: Ledger, side: Side) -> int:
+    """Ask for the removal of what is to go now: how many nodes."""
     going: list[Move] = []
     for move in _stage(draft, book, Stage.REMOVING):
         node = book.node_at_source(move) if source_of(move.direction) is side else None
@@ -33,20 +34,26 @@ def _remove(draft: Draft, book: Ledger, side: Side) -> None:
             going.append(move)
     fresh = sum(move.asked_s == -math.inf for move in going)
     if not draft.ask(going):
-        return
+        return 0
     key = size_key(side, book)
     if key in draft.sizes:
         draft.sizes[key] -= fresh
     # Where more stand than the size says (brought twice), a smaller size takes one that nobody named besides.
-    size = max(_size_now(book, side), sum(not node.leaving for node in book.seen[side].nodes)) - len(going)
+    size = max(_size_now(book, side), _standing(book, side)) - len(going)
     reason = why(
         "6.2" if side is Side.RESEARCH else "6.3", "emptied: they go to the other side", nodes=len(going), size=size
     )
     nodes, ids = tuple(move.node for move in going), tuple(move.id for move in going)
     draft.do(RemoveNodes(side=side, pool=book.pool.name, nodes=nodes, size=size, moves=ids, why=reason))
+    return len(going)
 
 
-def _grow(draft: Draft, book: Ledger, side: Side) -> None:
+def _grow(draft: Draft, book: Ledger, side: Side, removed: int) -> None:
+    """Ask for room for what travels: never for less than is there by then, which would take a node that nobody named.
+
+    Somebody else may have added nodes that the size counts: then nothing comes for a move, and once it is late the
+    size is what stands and all that are to come.
+    """
     coming = [move for move in _stage(draft, book, Stage.TRAVELLING) if source_of(move.direction) is not side]
     key = size_key(side, book)
     if not coming:
@@ -55,7 +62,10 @@ def _grow(draft: Draft, book: Ledger, side: Side) -> None:
     now = book.seen[side].size
     fresh = sum(move.asked_s == -math.inf for move in coming)
     if fresh:
-        draft.sizes[key] = draft.sizes.get(key, _size_now(book, side)) + fresh
+        there = _size_now(book, side) - removed
+        draft.sizes[key] = max(draft.sizes.get(key, there) + fresh, there)
+    if any(move.late for move in coming):
+        draft.sizes[key] = max(draft.sizes.get(key, 0), _standing(book, side) + len(coming))
     size = draft.sizes.get(key, 0)
     if (fresh or now is None or now < size) and draft.ask(coming):
         reason = why(
@@ -75,6 +85,10 @@ def size_key(side: Side, book: Ledger) -> str:
 
 def _stage(draft: Draft, book: Ledger, stage: Stage) -> list[Move]:
     return [move for move in draft.moves.values() if move.pool == book.pool.name and move.stage is stage]
+
+
+def _standing(book: Ledger, side: Side) -> int:
+    return sum(not node.leaving for node in book.seen[side].nodes)
 
 
 def _size_now(book: Ledger, side: Side) -> int:

@@ -189,7 +189,8 @@ def _no_shrink(draft: Draft, seen: Replicas) -> str:
 def _set_bounds(draft: Draft, workload: Workload, seen: Replicas, granted: int, spare_gpus: int) -> None:
     """least = what is planned and fits, most = what the window's nodes hold beside the others' plans (§6.8).
 
-    An autoscaler does nothing at 0 replicas: the first step out of it is a write of the scale.
+    An autoscaler does nothing at 0 replicas: the first step out of it is a write of the scale, and where it takes no
+    least of 0 (a HorizontalPodAutoscaler) the last one into it is too.
     """
     if seen.bounds is None:
         draft.withhold(f"bounds of {workload.name}", why("6.8", f"{seen.autoscaler} shows no bounds", wanted=granted))
@@ -200,7 +201,8 @@ def _set_bounds(draft: Draft, workload: Workload, seen: Replicas, granted: int, 
     most = granted + spare_gpus // workload.gpus_per_replica
     if workload.max_replicas is not None:
         most = min(most, workload.max_replicas)
-    bounds = Bounds(least=granted, most=max(most, granted))
+    least = max(granted, seen.lowest_least)
+    bounds = Bounds(least=least, most=max(most, least))
     if may_write(
         draft,
         f"workload/{workload.name}:bounds",
@@ -213,6 +215,9 @@ def _set_bounds(draft: Draft, workload: Workload, seen: Replicas, granted: int, 
     if seen.wanted == 0 < granted:
         reason = why("6.8", f"{seen.autoscaler} does nothing at 0 replicas", wanted=granted, seen=0)
         draft.do(SetReplicas(workload=workload.name, replicas=granted, why=reason))
+    elif granted == 0 < min(seen.wanted, seen.lowest_least) and not _no_shrink(draft, seen):
+        reason = why("6.8", f"{seen.autoscaler} goes no lower than {seen.lowest_least}", wanted=0, seen=seen.wanted)
+        draft.do(SetReplicas(workload=workload.name, replicas=0, why=reason))
 
 
 def _release(draft: Draft, workload: Workload, seen: Replicas | None) -> None:

@@ -89,9 +89,9 @@ class Replicas:
 
     ``wanted`` is the scale's spec; ``ready`` counts ready pods on existing Ready nodes only; ``on`` says how many
     pods (ready or not, not yet deleted) stand on a node. ``autoscaler`` names who else sets the scale, within
-    ``bounds``; None: nobody. ``rolling``: a rollout is under way; ``paused``: its owner paused it. ``ordered``: which
-    pod goes is not for a deletion cost to say (a StatefulSet ends its youngest).
-    ``disruptions_allowed``: what its PodDisruptionBudget lets go now; None: it has no budget.
+    ``bounds``; None: nobody; ``lowest_least``: the smallest least that it takes. ``rolling``: a rollout is under way;
+    ``paused``: its owner paused it. ``ordered``: which pod goes is not for a deletion cost to say (a StatefulSet ends
+    its youngest). ``disruptions_allowed``: what its PodDisruptionBudget lets go now; None: it has no budget.
     ``lowered_cost``: nodes whose pods of this workload carry a negative deletion cost. ``set_by``: who wrote the
     scale (or the bounds) last, where it can be seen.
     """
@@ -102,6 +102,7 @@ class Replicas:
     on: Mapping[str, int] = field(default_factory=dict)
     autoscaler: str | None = None
     bounds: Bounds | None = None
+    lowest_least: int = 0
     lowered_cost: frozenset[str] = frozenset()
     disruptions_allowed: int | None = None
     unschedulable: int = 0

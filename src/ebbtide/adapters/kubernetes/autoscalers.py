@@ -16,13 +16,17 @@ KEDA_MOST = 100  # maxReplicaCount where a ScaledObject has none, in KEDA's own 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Autoscaler:
-    """One of them: where it is, what its bounds' fields are called, their values, and who wrote those last."""
+    """One of them: where it is, what its bounds' fields are called, their values, and who wrote those last.
+
+    ``lowest_least``: an API server refuses a HorizontalPodAutoscaler with a least of 0; KEDA goes to 0 by itself.
+    """
 
     name: str
     path: str
     least_field: str
     most_field: str
     bounds: Bounds
+    lowest_least: int
     resource_version: str
     set_by: str
 
@@ -70,6 +74,7 @@ def _of_hpa(root: str, hpa: Hpa) -> Autoscaler:
         least_field="minReplicas",
         most_field="maxReplicas",
         bounds=Bounds(least=1 if spec.min_replicas is None else spec.min_replicas, most=spec.max_replicas),
+        lowest_least=1,
         resource_version=meta.resource_version,
         set_by=_writer(meta.managed_fields, "minReplicas", "maxReplicas"),
     )
@@ -86,6 +91,7 @@ def _of_scaled_object(root: str, scaled: ScaledObject) -> Autoscaler:
             least=spec.min_replica_count or 0,
             most=KEDA_MOST if spec.max_replica_count is None else spec.max_replica_count,
         ),
+        lowest_least=0,
         resource_version=meta.resource_version,
         set_by=_writer(meta.managed_fields, "minReplicaCount", "maxReplicaCount"),
     )

@@ -66,6 +66,7 @@ def _replicas(
         on=dict(Counter(pod.spec.node_name for pod in standing)),
         autoscaler=None if autoscaler is None else autoscaler.name,
         bounds=None if autoscaler is None else autoscaler.bounds,
+        lowest_least=0 if autoscaler is None else autoscaler.lowest_least,
         lowered_cost=_lowered(standing),
         disruptions_allowed=_allowed(budgets, living),
         unschedulable=sum(_is_unschedulable(pod) for pod in living),

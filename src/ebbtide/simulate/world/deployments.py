@@ -70,6 +70,7 @@ class Deployment:
             on=self.on.copy(),
             autoscaler=self.manners.autoscaler,
             bounds=self.bounds,
+            lowest_least=int(self.manners.autoscaler is not None),
             lowered_cost=self._lowered(),
             disruptions_allowed=self.allowed,
             unschedulable=len(self.pending),
