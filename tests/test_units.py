@@ -16,7 +16,8 @@ def test_whole_seconds_survive_the_round_trip(seconds: int) -> None:
 
 @given(st.integers(1, 10_000_000))
 def test_milliseconds_survive_the_round_trip(millis: int) -> None:
-    assert parse_duration_s(format_duration(millis / 1000.0)) == pytest.approx(millis / 1000.0, rel=1e-12)
+    assert parse_duration_s(f"{millis}ms") == parse_duration_s(f"{millis / 1000.0!r}s") == millis / 1000.0
+    assert parse_duration_s(format_duration(millis / 1000.0)) == millis / 1000.0
 
 
 @pytest.mark.parametrize("text", ["", "10", "m", "1h30", "30m1h", "1m1m", "-5s", "1 h", "inf", "1e3s", "５s", "1h-30m"])

@@ -20,8 +20,8 @@ def parse_duration_s(text: str) -> float:
 
     Raises ``ValueError`` where the text is not a sequence of numbers with units, largest unit first.
 
-    >>> parse_duration_s("1h30m"), parse_duration_s("250ms")
-    (5400.0, 0.25)
+    >>> parse_duration_s("1h30m"), parse_duration_s("250ms"), parse_duration_s("700ms")
+    (5400.0, 0.25, 0.7)
     """
     parts = _PART.findall(text)
     if not parts or "".join(number + unit for number, unit in parts) != text:
@@ -29,7 +29,8 @@ def parse_duration_s(text: str) -> float:
     sizes = [_UNIT_S[unit] for _, unit in parts]
     if sizes != sorted(set(sizes), reverse=True):
         raise ValueError(f"not a duration: {text!r}; each unit once, the largest first, such as 1h30m")
-    return float(sum(float(number) * _UNIT_S[unit] for number, unit in parts))
+    # Divided, not multiplied by a thousandth, which is no double: 700ms and 0.7s are the same number.
+    return float(sum(float(n) / 1000.0 if unit == "ms" else float(n) * _UNIT_S[unit] for n, unit in parts))
 
 
 def format_duration(seconds: float) -> str:

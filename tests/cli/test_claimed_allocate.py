@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import json
 import re
-from math import isnan
+from math import ceil, isnan
 from pathlib import Path
 
 import pytest
 from ruamel.yaml import YAML
+from scipy.optimize import brentq
 
+from ebbtide.adapters.documents.claim import read_claim
 from ebbtide.adapters.documents.schedule import read_schedule
+from ebbtide.fleet.workload import TargetKind
+from ebbtide.queueing.station import Station
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "claim"
 
 CLAIM = """\
 apiVersion: ebbtide.dev/v1alpha1
@@ -160,6 +166,9 @@ def test_everything_that_is_wrong_is_said_at_once(ebbtide, claimed: Path) -> Non
         ("{wait: 2s, percentile: 0.99}", True),  # a request waits no longer than until its first token
         ("{wait: 9s}", True),
         ("{wait: 1400ms, percentile: 0.99}", False),
+        ("{firstToken: 1500ms, percentile: 0.99}", True),
+        ("{firstToken: 9s}", True),  # no later than the whole answer
+        ("{firstToken: 1s}", False),
         ("{latency: 10s, percentile: 0.9}", True),
         ("{latency: 8s}", False),
         ("{latency: 9s, percentile: 0.96}", False),
@@ -185,6 +194,7 @@ def test_names_that_are_none(ebbtide, claimed: Path) -> None:
 
 WRONG_FLEETS = {
     "service: {claim: chat, time: 6s}": "has both time and claim",
+    "service: {time: 6s}\n    targets: [{firstToken: 2s}]": "firstToken: is what no service time tells",
     "service: {claim: chat, concurrency: 4}": "service.concurrency: is given, but a claim",
     "service: {claim: chat, scv: 2}": "service.scv: is given, but a claim",
     "service: {time: 6s}": "expects: is what a claim must match, but service names no claim",
@@ -194,6 +204,8 @@ WRONG_FLEETS = {
 
 @pytest.mark.parametrize("given", WRONG_FLEETS)
 def test_what_a_claim_leaves_no_room_for(ebbtide, claimed: Path, given: str) -> None:
+    if "targets" in given:
+        edit(claimed, "    targets: [{wait: 2s}]\n" + EXPECTS, "")
     edit(claimed, "service: {claim: chat}", given)
     told = ebbtide("validate", claimed)
     assert told.code == 2
@@ -225,3 +237,28 @@ def test_a_schedule_on_claims_is_plain_yaml(ebbtide, claimed: Path) -> None:
     chat = plain["explanation"]["workloads"][0]
     assert set(chat["wait"]) == set(chat["refusedWait"]) == set(chat["targetShare"]) == {None}
     assert ebbtide("validate", claimed.parent / "schedule.yaml").code == 0
+
+
+def test_the_example(ebbtide, tmp_path: Path) -> None:
+    """A plan on a claim from end to end, and that claim against the closed form that it names."""
+
+    def attained(rate_rps: float) -> float:
+        station = Station(replicas=1, slots=8, arrival_rate_rps=rate_rps, service_time_s=0.2)
+        return float(station.attainment(TargetKind.LATENCY, 0.7)) - 0.95
+
+    claim = read_claim(EXAMPLE / "claims" / "chat.yaml").claim
+    true_rps = brentq(attained, 1.0, 39.9)
+    assert true_rps - 0.01 < claim.sustained.low_rps <= true_rps
+    told = ebbtide("allocate", EXAMPLE / "fleet.yaml", "-o", tmp_path)
+    assert told.code == 0, told.err
+    assert "chat: of claim chat: computed, not measured" in told.err
+    schedule, explanation = read_schedule(tmp_path / "schedule.yaml")
+    assert explanation is not None
+    chat = schedule.workloads[0]
+    assert chat.replicas[-1] > 3 * chat.replicas[0]
+    for replicas, reason in zip(chat.replicas, explanation.reasons["chat"], strict=True):
+        assert replicas >= reason.least_replicas == ceil(reason.peak_rps / claim.sustained.low_rps * (1.0 - 5e-3))
+    told = ebbtide("explain", tmp_path / "schedule.yaml", "--workload", "chat", "--window", "21:00")
+    assert "target P95 latency 700ms" in " ".join(told.out.split())
+    told = ebbtide("claims", "check", "--fleet", EXAMPLE / "fleet.yaml", "--offline")
+    assert told.code == 0, told.out

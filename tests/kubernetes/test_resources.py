@@ -186,7 +186,8 @@ def test_the_server_refuses_what_no_fleet_may_say(papers):
         apply(papers, "fleets", wrong)
     assert "reservedNode" in str(refused.value)
     for service, more, said in (
-        ({"claim": "chat"}, {"expects": {"gpuModel": "H100"}}, ""),
+        ({"claim": "chat"}, {"expects": {"gpuModel": "H100"}, "targets": [{"firstToken": "1s"}]}, ""),
+        ({"time": "1s"}, {"targets": [{"firstToken": "1s"}]}, "only a claim says when the first token comes"),
         ({"claim": "chat", "time": "1s"}, {}, "give exactly one of time, observed, claim"),
         ({"claim": "chat", "concurrency": 4}, {}, "has both claim and concurrency"),
         ({"claim": "chat"}, {"waitingCostUsdPerRequestHour": 1}, "so waiting has no cost"),

@@ -134,7 +134,7 @@ class CapacityClaim:
 
         A request waits no longer than until its first token, and that comes no later than the whole answer.
         """
-        spans = (LATENCY,) if target.kind is TargetKind.LATENCY else (LATENCY, FIRST_TOKEN)
+        spans = (LATENCY,) if target.kind is TargetKind.LATENCY else (LATENCY, FIRST_TOKEN)  # no longer than these
         late = 1.0 - target.percentile + 1e-12
         return any(
             one.metric in spans and one.bound_s is not None and one.bound_s <= target.bound_s and one.bad_share <= late

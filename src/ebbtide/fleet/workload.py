@@ -21,10 +21,11 @@ class Balancing(StrEnum):
 
 
 class TargetKind(StrEnum):
-    """What a target bounds: the wait before service, or wait plus service (§5.4)."""
+    """What a target bounds: the wait before service, or wait plus service (§5.4); the first token only by a claim."""
 
     WAIT = "wait"
     LATENCY = "latency"
+    FIRST_TOKEN = "firstToken"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pydantic.alias_generators import to_camel
 from whenever import Date, Time
 
 from ebbtide.adapters.documents.emit import block
 from ebbtide.adapters.documents.fleet import read_fleet
+from ebbtide.fleet.fingerprint import Fingerprint
 from ebbtide.fleet.fleet import Fleet
 from ebbtide.fleet.horizon import WEEK, Choose, DatedException, DayPattern, Weekday, clock
 from ebbtide.fleet.pool import Pool, Research
-from ebbtide.fleet.workload import Balancing, DemandRef, Service, Target, TargetKind, Workload
+from ebbtide.fleet.workload import Balancing, Claimed, DemandRef, Service, Target, TargetKind, Workload
 from ebbtide.units import format_duration
 
 LABEL = st.from_regex(r"[a-z]([-a-z0-9]{0,8}[a-z0-9])?", fullmatch=True)
 SECONDS = st.integers(1, 86_400).map(float) | st.sampled_from([0.5, 0.25, 90.0])
 SHARE = st.integers(1, 999).map(lambda n: n / 1000)
 NUMBER = st.integers(1, 10**6).map(lambda n: n / 1000)  # the emitter writes figures, not every double
+
+
+TEXT = st.none() | st.sampled_from(["H100-SXM-80GB", "sha256:1", "--tp 2 --name 'a b'", "no"])
+EXPECTED = st.builds(Fingerprint, gpu_model=TEXT, driver=TEXT, image_digest=TEXT, model_revision=TEXT, flags=TEXT)
 
 
 @st.composite
@@ -45,7 +51,9 @@ def workloads(draw: st.DrawFn, name: str, pool: Pool, source: str) -> Workload:
     observed = draw(st.booleans())
     time_s = None if observed else draw(SECONDS)
     scv = None if observed else draw(st.none() | NUMBER)
-    kinds = draw(st.lists(st.sampled_from(TargetKind), min_size=1, max_size=3))
+    claim = draw(st.none() | st.sampled_from([Claimed(name="chat"), Claimed(name="of/chat.yaml")]))
+    known = [kind for kind in TargetKind if claim is not None or kind is not TargetKind.FIRST_TOKEN]
+    kinds = draw(st.lists(st.sampled_from(known), min_size=1, max_size=3))
     targets = tuple(
         Target(kind=kind, bound_s=float(draw(st.integers(90_000, 200_000))), percentile=draw(SHARE)) for kind in kinds
     )
@@ -57,12 +65,15 @@ def workloads(draw: st.DrawFn, name: str, pool: Pool, source: str) -> Workload:
         ),
         pool=pool.name,
         gpus_per_replica=draw(st.integers(1, pool.gpus_per_node * pool.max_production_nodes)),
-        service=Service(time_s=time_s, scv=scv, concurrency=draw(st.integers(1, 99))),
+        service=Service(time_s=time_s, scv=scv, concurrency=draw(st.integers(1, 99)))
+        if claim is None
+        else Service(time_s=None, claim=claim),
         targets=targets,
         balancing=draw(st.sampled_from(Balancing)),
         patience_s=draw(SECONDS | st.just(math.inf)),
         weight=draw(NUMBER),
-        waiting_cost_usd_per_request_h=draw(NUMBER),
+        waiting_cost_usd_per_request_h=draw(NUMBER) if claim is None else 0.0,
+        expects=draw(EXPECTED) if claim is not None else Fingerprint(),
         min_replicas=least,
         max_replicas=draw(st.none() | st.integers(max(1, least), 50)),
         startup_time_s=draw(SECONDS),
@@ -196,6 +207,11 @@ class Writer:
             "maxReplicas": None,
             "startupTime": "5m",
         } | ({"pool": workload.pool} if len(fleet.pools) == 1 else {})
+        if workload.service.claim is not None:
+            rest["expects"] = expects = {
+                to_camel(one): value for one, value in asdict(workload.expects).items() if value is not None
+            }
+            defaults["expects"] = {} if not expects else None
         return {
             "name": workload.name,
             "gpusPerReplica": workload.gpus_per_replica,
@@ -207,6 +223,8 @@ class Writer:
         } | self.unless(rest, defaults)
 
     def service(self, service: Service) -> dict[str, object]:
+        if service.claim is not None:
+            return {"claim": service.claim.name}
         given: dict[str, object] = (
             {"observed": {}}
             if service.time_s is None

@@ -178,7 +178,7 @@ FIELDS = [
     # change: (old, new), kind, field, a word of the message or hint
     (("nodes: 6", "node: 6"), "unknown_field", "pools[h100].node", "nodes"),
     (("nodes: 6", "nodes: 6, gpuModel: H100"), "not_yet", "pools[h100].gpuModel", "remove it"),
-    (("wait: 2s", "firstToken: 2s"), "not_yet", "workloads[chat].targets[0].firstToken", "remove it"),
+    (("wait: 2s", "firstToken: 2s"), "conflicting_fields", "workloads[chat].targets[0].firstToken", "name a claim"),
     (("time: 6s,", "profile: p.csv,"), "not_yet", "workloads[chat].service.profile", "remove it"),
     (("nodes: 6", "nodes: '6'"), "wrong_type", "pools[h100].nodes", 'text "6"'),
     (("nodes: 6", "nodes: true"), "wrong_type", "pools[h100].nodes", "whole number"),

@@ -67,11 +67,15 @@ RULES: dict[str, list[dict[str, str]]] = {
         _not_both("claim", "scv"),
         _not_both("claim", "concurrency"),
     ],
-    "TargetSpec": [_one_of("wait", "latency")],
+    "TargetSpec": [_one_of("wait", "latency", "firstToken")],
     "WorkloadSpec": [
         _rule(
             "!has(self.maxReplicas) || (has(self.minReplicas) ? self.minReplicas : 1) <= self.maxReplicas",
             "minReplicas is at most maxReplicas",
+        ),
+        _rule(
+            "has(self.service.claim) || self.targets.all(target, !has(target.firstToken))",
+            "only a claim says when the first token comes",
         ),
         _rule("!has(self.expects) || has(self.service.claim)", "expects is what a claim must match: name one"),
         _rule(

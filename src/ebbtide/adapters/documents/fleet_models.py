@@ -170,15 +170,26 @@ class ServiceSpec(DocumentModel):
 
 
 class TargetSpec(DocumentModel):
-    """A share of the requests is to have a wait, or a latency, of at most a bound."""
+    """A share of the requests is to have a wait, a latency or a time to the first token of at most a bound."""
 
     wait: PositiveDuration | None = described(
-        "Bound on the wait before service; this or latency.", default=None, unit="duration", completed="none"
+        "Bound on the wait before service; one of the three.", default=None, unit="duration", completed="none"
     )
     latency: PositiveDuration | None = described(
         "Bound on wait plus service.", default=None, unit="duration", completed="none"
     )
+    first_token: PositiveDuration | None = described(
+        "Bound on the time to the first token; only a claim says when it comes.",
+        default=None,
+        unit="duration",
+        completed="none",
+    )
     percentile: Percentile = described("Share of the requests that is to be within the bound.", default=0.95)
+
+    @property
+    def bounds(self) -> dict[str, float | None]:
+        """The three by their names; None where not given."""
+        return {"wait": self.wait, "latency": self.latency, "firstToken": self.first_token}
 
 
 class ExpectsSpec(DocumentModel):
@@ -221,8 +232,8 @@ class WorkloadSpec(DocumentModel):
         "The object that holds its replicas.", default=ScaleTargetSpec(), completed="the Deployment of its name"
     )
     drain: DrainSpec = described("How its leaving replicas end.", default=DrainSpec())
-    expects: ExpectsSpec | None = described(
-        "What its claim must match.", default=None, completed="any claim's hardware and settings"
+    expects: ExpectsSpec = described(
+        "What its claim must match.", default=ExpectsSpec(), completed="any hardware and settings"
     )
 
 

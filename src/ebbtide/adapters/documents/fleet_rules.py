@@ -187,7 +187,7 @@ def _service(service: ServiceSpec, path: Path) -> Iterator[Problem]:
 
 def _claimed(workload: WorkloadSpec, path: Path) -> Iterator[Problem]:
     if workload.service.claim is None:
-        if workload.expects is not None:
+        if "expects" in workload.model_fields_set:
             message = "is what a claim must match, but service names no claim"
             yield Problem(path=(*path, "expects"), kind="conflicting_fields", message=message)
         return
@@ -204,7 +204,11 @@ def _claimed(workload: WorkloadSpec, path: Path) -> Iterator[Problem]:
 def _targets(workload: WorkloadSpec, path: Path) -> Iterator[Problem]:
     for index, target in enumerate(workload.targets):
         here = (*path, "targets", index)
-        yield from one_of(here, {"wait": target.wait, "latency": target.latency})
+        yield from one_of(here, target.bounds)
+        if target.first_token is not None and workload.service.claim is None:
+            message = "is what no service time tells: only a claim says when the first token comes"
+            hint = "name a claim in service, or bound wait or latency"
+            yield Problem(path=(*here, "firstToken"), kind="conflicting_fields", message=message, hint=hint)
         yield from _reachable(target, workload.service, (*here, "latency"))
 
 

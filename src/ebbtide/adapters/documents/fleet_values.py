@@ -110,7 +110,7 @@ def _workload(workload: WorkloadSpec, spec: FleetSpec) -> Workload:
             concurrency=service.concurrency,
             claim=None if service.claim is None else Claimed(name=service.claim),
         ),
-        targets=tuple(_target(target) for target in workload.targets),
+        targets=tuple(target_value(target) for target in workload.targets),
         balancing=Balancing(workload.balancing),
         patience_s=workload.patience,
         weight=workload.weight,
@@ -120,15 +120,14 @@ def _workload(workload: WorkloadSpec, spec: FleetSpec) -> Workload:
         startup_time_s=workload.startup_time,
         scale_target=scale_target_value(workload),
         drain=drain_value(workload.drain),
-        expects=Fingerprint(**workload.expects.model_dump()) if workload.expects is not None else Fingerprint(),
+        expects=Fingerprint(**workload.expects.model_dump()),
     )
 
 
-def _target(target: TargetSpec) -> Target:
-    if target.wait is not None:
-        return Target(kind=TargetKind.WAIT, bound_s=target.wait, percentile=target.percentile)
-    assert target.latency is not None  # the rules saw to it that one of the two is given
-    return Target(kind=TargetKind.LATENCY, bound_s=target.latency, percentile=target.percentile)
+def target_value(target: TargetSpec) -> Target:
+    """The one bound of a checked target."""
+    kind, bound_s = next((name, bound_s) for name, bound_s in target.bounds.items() if bound_s is not None)
+    return Target(kind=TargetKind(kind), bound_s=bound_s, percentile=target.percentile)
 
 
 def _research(research: ResearchSpec) -> Research:

@@ -10,7 +10,6 @@ NOT_YET: dict[str, frozenset[str]] = {
     "ProviderSpec": frozenset({"eks"}),
     "WorkloadSpec": frozenset({"variants"}),
     "ServiceSpec": frozenset({"profile"}),
-    "TargetSpec": frozenset({"firstToken"}),
     "ScheduleWorkloadSpec": frozenset({"variant"}),
 }
 

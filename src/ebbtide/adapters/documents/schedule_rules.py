@@ -62,11 +62,7 @@ def reasons_problems(columns: Sequence[ReasonColumnsSpec], windows: int, root: P
     for index, workload in enumerate(columns):
         problems += _lengths(workload, windows, (*root, index))
         for number, target in enumerate(workload.targets):
-            if (target.wait is None) == (target.latency is None):
-                path = (*root, index, "targets", number)
-                problems.append(
-                    Problem(path=path, kind="conflicting_fields", message="needs wait or latency, not both")
-                )
+            problems += one_of((*root, index, "targets", number), target.bounds)
     return problems
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ebbtide.adapters.documents.fleet_models import TargetSpec
+from ebbtide.adapters.documents.fleet_values import target_value
 from ebbtide.adapters.documents.override_models import OverrideSpec
 from ebbtide.adapters.documents.schedule_models import (
     BoundSpec,
@@ -31,7 +31,6 @@ from ebbtide.fleet.schedule import (
     WorkloadFacts,
     WorkloadReason,
 )
-from ebbtide.fleet.workload import Target, TargetKind
 
 
 def schedule_value(form: ScheduleForm) -> Schedule:
@@ -83,7 +82,7 @@ def explanation_value(spec: ExplanationSpec, columns: list[ReasonColumnsSpec]) -
         facts={
             column.name: WorkloadFacts(
                 gpus_per_replica=column.gpus_per_replica,
-                targets=tuple(_target(target) for target in column.targets),
+                targets=tuple(target_value(target) for target in column.targets),
                 replica_holds_rps=column.replica_holds_rps,
             )
             for column in columns
@@ -170,13 +169,6 @@ def _shortage(spec: ShortageSpec) -> Shortage:
         required=spec.required,
         wait_s=spec.wait,
     )
-
-
-def _target(spec: TargetSpec) -> Target:
-    kind = TargetKind.LATENCY if spec.wait is None else TargetKind.WAIT
-    bound_s = spec.latency if spec.wait is None else spec.wait
-    assert bound_s is not None  # the rules saw to it that one of the two is given
-    return Target(kind=kind, bound_s=bound_s, percentile=spec.percentile)
 
 
 def _reasons(column: ReasonColumnsSpec) -> tuple[WorkloadReason, ...]:
