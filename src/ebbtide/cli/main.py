@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import sys
 import warnings
@@ -20,9 +19,9 @@ from ebbtide.cli.columns import terminal_width
 from ebbtide.cli.jobs import jobs
 from ebbtide.cli.kernel_cache import ensure_kernel_cache
 from ebbtide.cli.measure import compare, measure, simulate_server
-from ebbtide.cli.options import errors_by_option
 from ebbtide.cli.progress import Talk
 from ebbtide.cli.run import run as run_controller
+from ebbtide.cli.size import size
 from ebbtide.errors import one_line
 
 
@@ -130,39 +129,6 @@ def allocate(
 
 
 @app.command()
-def size(
-    context: typer.Context,
-    arrival_rate_rps: Annotated[float, typer.Option(help="Requests a second that arrive.")],
-    service_time_s: Annotated[float, typer.Option(help="Mean service time of a request.")],
-    servers: Annotated[int | None, typer.Option(help="Servers to judge; or give a target instead.")] = None,
-    target_wait_s: Annotated[float | None, typer.Option(help="The wait to stay within.")] = None,
-    target_percentile: Annotated[float | None, typer.Option(help="The share of requests that is to.")] = None,
-    scv_arrival: Annotated[float, typer.Option(help="Squared coefficient of variation between arrivals.")] = 1.0,
-    scv_service: Annotated[float, typer.Option(help="The same of service times.")] = 1.0,
-    patience_s: Annotated[float, typer.Option(help="Mean patience of users; inf: nobody gives up.")] = math.inf,
-    json: Json = False,
-) -> int:
-    """The calculator: what n servers do, or the least servers for a target."""
-    ensure_kernel_cache()
-    from ebbtide.cli.render_size import size_json, size_text
-    from ebbtide.queueing.calculator import size as answer
-
-    with errors_by_option(context, also={"offered_load": "arrival_rate_rps"}):
-        found = answer(
-            arrival_rate_rps=arrival_rate_rps,
-            service_time_s=service_time_s,
-            servers=servers,
-            target_wait_s=target_wait_s,
-            target_percentile=target_percentile,
-            scv_arrival=scv_arrival,
-            scv_service=scv_service,
-            patience_s=patience_s,
-        )
-    put_json(size_json(found)) if json else put(size_text(found, width=terminal_width()))
-    return Exit.DONE
-
-
-@app.command()
 def explain(
     schedule: ScheduleFile,
     window: Annotated[str | None, typer.Option(help='A time inside the window: "09:00", or "Mon 09:00".')] = None,
@@ -258,6 +224,7 @@ def crds(
 app.command()(backtest)
 app.command()(measure)
 app.command("measure compare")(compare)
+app.command()(size)
 app.command("simulate-server")(simulate_server)
 
 

@@ -21,6 +21,8 @@ def errors_by_option(context: typer.Context, *, also: Mapping[str, str]) -> Iter
     try:
         yield
     except InputError as error:
+        if error.place.file is not None:  # of a file that was named, not of an argument
+            raise
         raise named_by_option(error, options, also=also) from error
 
 

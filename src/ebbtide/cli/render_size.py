@@ -7,6 +7,7 @@ import math
 from ebbtide.adapters.report.figures import figure, whole
 from ebbtide.cli.columns import WIDTH, Column, lines_of, total_width
 from ebbtide.queueing.calculator import SizeAnswer
+from ebbtide.workflows.claims_size import Held
 
 
 def size_text(answer: SizeAnswer, *, width: int = WIDTH) -> str:
@@ -48,6 +49,36 @@ def size_json(answer: SizeAnswer) -> dict[str, object]:
         **({} if attained is None else {"attainment": attained}),
         **({} if answer.one_fewer is None else {"one_fewer": size_json(answer.one_fewer)}),
         **({} if answer.one_more is None else {"one_more": size_json(answer.one_more)}),
+    }
+
+
+def held_text(answer: Held) -> str:
+    """What replicas hold by a claim; that waits are not known is said, not left out."""
+    lines = [
+        ("replicas", whole(answer.replicas)),
+        ("hold, requests a second", figure(answer.holds_rps)),
+        ("arrive", f"{figure(answer.arrival_rate_rps)}, {'held' if answer.is_held else 'not held'}"),
+        ("a replica, by the claim", figure(answer.replica_holds_rps)),
+        ("fewest that hold it", whole(answer.least)),
+        ("waits", "not observed"),
+    ]
+    columns = [
+        Column(heading="", cells=tuple(label for label, _ in lines), gap=0, left=True),
+        Column(heading="", cells=tuple(text for _, text in lines), gap=2),
+    ]
+    return "\n".join(lines_of(columns)[1:]) + "\n"
+
+
+def held_json(answer: Held) -> dict[str, object]:
+    """The same for scripts."""
+    return {
+        "claim": answer.claim,
+        "replicas": answer.replicas,
+        "holds_rps": answer.holds_rps,
+        "arrival_rate_rps": answer.arrival_rate_rps,
+        "is_held": answer.is_held,
+        "replica_holds_rps": answer.replica_holds_rps,
+        "least_replicas": answer.least,
     }
 
 
