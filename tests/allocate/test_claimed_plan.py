@@ -59,12 +59,13 @@ def fleet(*workloads: Workload, nodes: int = 10) -> Fleet:
 class Steps:
     """Flat demand in every window but for a quarter of an hour at its peak."""
 
-    def __init__(self, of: Fleet) -> None:
-        self.fleet = of
+    def __init__(self, of: Fleet, calm: float = 0.4) -> None:
+        self.fleet, self.calm = of, calm
 
     def __call__(self, name: str, window: Window, exception: DatedException | None) -> WindowDemand:
         peak = PEAKS_RPS[minute_of(window.start) // 60]
-        rates, ones = np.array([0.4 * peak, peak, 0.4 * peak, 0.0]), np.ones(4)
+        calm = self.calm * peak
+        rates, ones = np.array([calm, peak, calm, 0.0 if self.calm < 1.0 else peak]), np.ones(4)
         return WindowDemand(
             rates_rps=rates,
             scv=ones,
@@ -78,8 +79,8 @@ class Steps:
         )
 
 
-def made(of: Fleet) -> tuple[Schedule, Explanation]:
-    return plan(of, Steps(of), at=AT, valid_until=AT, provenance=PROVENANCE)
+def made(of: Fleet, calm: float = 0.4) -> tuple[Schedule, Explanation]:
+    return plan(of, Steps(of, calm), at=AT, valid_until=AT, provenance=PROVENANCE)
 
 
 def test_each_window_has_what_its_highest_rate_needs() -> None:
@@ -99,6 +100,11 @@ def test_each_window_has_what_its_highest_rate_needs() -> None:
         assert reason.given.attainment == pytest.approx(0.95)
         assert reason.refused is not None
         assert (reason.refused.replicas, reason.refused.gain_usd_per_h) == (need + 1, 0.0)
+
+
+def test_flat_demand_is_held_by_the_target_for_a_claim_knows_no_floor() -> None:
+    _, explanation = made(fleet(CHAT), calm=1.0)
+    assert {reason.bound for reason in explanation.reasons["chat"]} == {"target"}
 
 
 def test_the_others_are_planned_as_without_it() -> None:
@@ -122,6 +128,20 @@ def test_a_short_fleet_says_how_many_gpus_are_missing() -> None:
     schedule, explanation = made(fleet(replace(CHAT, gpus_per_replica=4), nodes=4))
     assert max(schedule.workloads[0].replicas) == 6  # three nodes of 8
     assert {short.missing_gpus for short in explanation.shortages} == {4, 16}
+
+
+def test_where_nobody_comes_nobody_stands(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(PEAKS_RPS, 0, 0.0)
+    schedule, explanation = made(fleet(replace(CHAT, min_replicas=0)))
+    assert list(schedule.workloads[0].replicas) == [0, 10, 7]
+    assert schedule.workloads[0].holds_rps[0] == 0.0
+    assert explanation.shortages == ()
+
+
+def test_a_shortage_says_nothing_of_a_backlog() -> None:
+    _, explanation = made(fleet(replace(CHAT, max_replicas=2)))
+    assert len(explanation.shortages) == 3
+    assert not [line for line in explanation.warnings if "backlog" in line or "wait over" in line]
 
 
 def test_the_fewest_nodes() -> None:

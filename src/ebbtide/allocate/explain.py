@@ -56,7 +56,7 @@ def bound_of(plans: Sequence[PoolPlan], research: Research, chosen: Chosen | Non
 
 
 def plan_backlogs(plan: PoolPlan) -> list[Backlog]:
-    """Per workload the backlog over the planned day (§5.10)."""
+    """Per workload the backlog over the planned day (§5.10); none by a claim, which says what is held, not served."""
     if not plan.workloads:
         return []
     needs = plan.windows[0].context.curves.needs
@@ -69,7 +69,7 @@ def plan_backlogs(plan: PoolPlan) -> list[Backlog]:
         capacity = replicas[w] * workload.service.concurrency / samples.service_time_s
         backlogs.append(
             NO_BACKLOG
-            if (rates <= capacity).all()
+            if workload.service.claim is not None or (rates <= capacity).all()
             else fluid_backlog(
                 rates.tolist(),
                 capacity.tolist(),
