@@ -170,8 +170,8 @@ def _removing(draft: Draft, book: Ledger, move: Move) -> None:
 def _travelling(draft: Draft, book: Ledger, move: Move) -> None:
     late_s = late_at_s(draft, move)
     draft.look(late_s)
-    if draft.at_s >= late_s:
-        stock_out_s = book.seen[source_of(move.direction).other].stock_out_s
+    stock_out_s = book.seen[source_of(move.direction).other].stock_out_s
+    if draft.at_s >= late_s or stock_out_s is not None:
         text = "has not come" if stock_out_s is None else "has not come: the provider has no capacity"
         draft.withhold(f"arrival for {move.id}", why("6.7", text, waited_s=round(draft.at_s - move.since_s)))
 

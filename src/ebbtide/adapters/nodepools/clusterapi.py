@@ -116,7 +116,8 @@ class ClusterApi:
                 at.cluster.patch(f"{at.root}/machines/{one.metadata.name}", body, MERGE_PATCH)
         if not going:
             return  # asked before: they are gone or named, and the size with them
-        if size != _size(found) - len(going):
+        # As large as it is: where more stand than it says, those that go are the surplus.
+        if not _size(found) - len(going) <= size <= _size(found):
             call = Call(cluster=at.cluster.name, verb="patch", resource="machinedeployments", namespace=at.namespace)
             text = f"{at.name} has {_size(found)}: {size} without {', '.join(going)} would take or keep another"
             raise ApiError(Kind.CONFLICT, call, text)
