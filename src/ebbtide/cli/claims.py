@@ -72,3 +72,37 @@ def check(
     found = check_claims(files or (), asked, read_settings(), at=Instant.now().round("second").to_fixed_offset())
     put_json(checked_json(found)) if json else put(checked_text(found, width=terminal_width()))
     return Exit.DONE if all(one.stands for one in found) else Exit.CHECK_SAID_NO
+
+
+@claims.command("import")
+def import_results(
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="Results of one tool; several files are several loads.")
+    ],
+    target: Annotated[
+        Path, typer.Option("--target", metavar="TARGET", help="The Target document: what had to hold, and on what.")
+    ],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="CLAIM", help="The claim to write.")] = Path(
+        "claim.yaml"
+    ),
+    json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout, for scripts.")] = False,
+) -> int:
+    """Make a claim of what guidellm, AIPerf or inference-perf measured, and warn of how they measured it.
+
+    Nothing is sent. Exit code 3: the lowest load misses a target already; nothing is written.
+    """
+    from ebbtide.cli.answers import say
+    from ebbtide.cli.render_import import imported_json, imported_text
+    from ebbtide.errors import one_line
+    from ebbtide.workflows.claims_import import import_claim
+
+    found = import_claim(files, target, output)
+    if json:
+        put_json(imported_json(found))
+    else:
+        for line in found.claim.warnings if found.claim is not None else ():
+            say(line)
+        put(imported_text(found))
+        if found.written:
+            say("wrote " + ", ".join(one_line(str(path)) for path in found.written))
+    return Exit.DONE if found.claim is not None else Exit.INFEASIBLE

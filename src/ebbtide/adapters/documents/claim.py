@@ -57,11 +57,14 @@ def read_claim(path: Path | str, *, content: bytes | None = None) -> ClaimDocume
     )
 
 
-def claim_output(path: Path, claim: CapacityClaim) -> Output:
-    """The claim's file, ready to be written with others; what is written is what ``read_claim`` takes."""
+def claim_output(path: Path, claim: CapacityClaim, *, by: str = "measure") -> Output:
+    """The claim's file, ready to be written with others; what is written is what ``read_claim`` takes.
+
+    ``by``: the command that its first line names.
+    """
     plain = claim_plain(claim)
     ClaimForm.model_validate(plain)
-    head = f"# {MARK.decode()} measure\n"
+    head = f"# {MARK.decode()} {by}\n"
     return Output(path=path, content=(head + block(plain, open_keys=_OPEN)).encode())
 
 
