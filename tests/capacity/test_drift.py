@@ -14,13 +14,13 @@ from ebbtide.fleet.workload import TargetKind
 from ebbtide.queueing.station import Station
 from ebbtide.simulate.service_kernels import fcfs
 
-SLOTS, BOUND_S, PERCENTILE, STEP_S = 8, 3.0, 0.95, 600.0
+SLOTS, BOUND_S, PERCENTILE, STEP_S = 8, 5.0, 0.95, 600.0
 A_DAY = 144
 
 
 @cache
 def sustained_rps() -> float:
-    """The rate at which exactly 95 % are within 3 s: M/M/8 with services of a second."""
+    """The rate at which exactly 95 % are within 5 s: M/M/8 with services of a second, at 0.9 of its capacity."""
 
     def attained(rate_rps: float) -> float:
         station = Station(replicas=1, slots=SLOTS, arrival_rate_rps=rate_rps, service_time_s=1.0)
@@ -63,18 +63,28 @@ def verdicts(runs: int, *, load: float, days: int, service_s: float = 1.0) -> li
 def test_a_service_that_just_holds_its_target_is_seldom_accused() -> None:
     # The hardest case: the rate is the claim's own all the time, so that attainment is exactly at target. Intervals
     # whose count is above it by chance are left out, which only helps.
-    accused = sum(one is DriftVerdict.DRIFTED for one in verdicts(40, load=1.0, days=7))
-    assert accused <= binom.isf(1e-3, 40, 0.05)
+    accused = sum(one is DriftVerdict.DRIFTED for one in verdicts(12, load=1.0, days=5))
+    assert accused <= binom.isf(1e-3, 12, 0.05)
 
 
 def test_below_the_claim_a_service_that_holds_is_never_accused() -> None:
-    assert set(verdicts(10, load=0.9, days=4)) == {DriftVerdict.HOLDS}
+    assert set(verdicts(5, load=0.9, days=4)) == {DriftVerdict.HOLDS}
 
 
 def test_a_service_a_tenth_slower_has_drifted() -> None:
-    # At the claim's rate an M/M/8 whose services take a tenth longer is within 3 s for about 73 % of its requests.
-    found = verdicts(10, load=0.97, days=4, service_s=1.1)
-    assert found.count(DriftVerdict.DRIFTED) >= 9
+    # At 0.97 of the claim's rate an M/M/8 whose services take a tenth longer is within 5 s for 68 % of its requests.
+    found = verdicts(6, load=0.97, days=4, service_s=1.1)
+    assert found.count(DriftVerdict.DRIFTED) >= 5
+
+
+@pytest.mark.parametrize(("service_s", "said"), [(1.0, "holds"), (1.1, "drifted"), (1.25, "drifted")])
+def test_a_daily_wave_hides_no_drift(service_s: float, said: str) -> None:
+    """Late only around noon, or, a quarter slower, in a backlog that lasts half the day."""
+    low_rps = sustained_rps()
+    wave = 0.65 + 0.35 * np.sin(2.0 * np.pi * np.arange(4 * A_DAY) / A_DAY)
+    for seed in range(3):
+        seen = lived(np.random.default_rng([seed, 4]), wave * low_rps, service_s=service_s)
+        assert drift(seen, low_rps=low_rps, allowed=0.05).verdict == said
 
 
 def test_two_bad_days_are_none() -> None:

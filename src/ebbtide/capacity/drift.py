@@ -3,7 +3,8 @@
 §M.9: below target, with effective samples, on at least three days. An interval speaks where a replica's rate is at most
 the claim's, as it was in the interval before (else a backlog would be judged), with the same replicas (else their
 start-up would be). Neighbouring intervals share their disturbances, so a day's requests count as effective ones, by
-batch means of its late requests (§M.2).
+batch means of its late requests (§M.2) around what their rates explain: that more are late at noon than at night is no
+disturbance, and would hide any drift behind a day of few effective requests.
 """
 
 from __future__ import annotations
@@ -24,6 +25,11 @@ LEAST_DAYS = 3
 DRIFT_ERROR = 0.05
 # Batch means of a day's intervals are trusted from this many on: 144 intervals of 10 minutes see 3 hours.
 LEAST_BATCHES = 8
+# With fewer than 40 effective requests the memory is known to a factor of three at best. As a growing backlog may end a
+# step as failed (§M.2), such a day may be below target, never hold: where a third of them says so too.
+UNSURE = 3.0
+# Late shares are told apart by rate in so many classes of equal count; a tenth of the rate is a class or less.
+RATE_CLASSES = 12
 Ints = NDArray[np.int64]
 
 
@@ -52,7 +58,7 @@ class Intervals:
 
 
 class DayVerdict(StrEnum):
-    """What a day said: ``few``: under 40 effective requests at rates that the claim holds."""
+    """What a day said: ``few``: under 40 effective requests at rates that the claim holds, and not far below target."""
 
     BELOW = "below"
     HOLDS = "holds"
@@ -115,12 +121,14 @@ def drift(seen: Intervals, *, low_rps: float, allowed: float) -> Drift:
     speaks = seen.speaking(low_rps)
     requests = np.where(speaks, seen.rate_rps * seen.step_s, 0.0)
     late = np.where(speaks, requests * (1.0 - np.clip(seen.within, 0.0, 1.0)), 0.0)
+    usual = _usual_shares(seen, speaks, requests, late)
     sums = []
     for day in np.unique(seen.day[speaks]).tolist():
         here = speaks & (seen.day == day)
         total = float(requests[here].sum())
-        sums.append((day, total, float(late[here].sum()) / total, _effective(requests[here], late[here])))
-    level = day_level(sum(effective >= LEAST_EFFECTIVE for *_, effective in sums))
+        effective = _effective(requests[here], late[here], usual[here])
+        sums.append((day, total, float(late[here].sum()) / total, effective))
+    level = day_level(len(sums))
     days = tuple(
         Day(
             day=day,
@@ -148,11 +156,11 @@ def day_level(days: int) -> float:
 
 
 def _of_day(share: float, effective: float, allowed: float, level: float) -> DayVerdict:
-    if effective < LEAST_EFFECTIVE:
-        return DayVerdict.FEW
-    bad = effective * share
-    is_below = bad > 0.0 and float(betainc(bad, max(effective - bad, 0.0) + 1.0, allowed)) <= level
-    return DayVerdict.BELOW if is_below else DayVerdict.HOLDS
+    counted = effective if effective >= LEAST_EFFECTIVE else effective / UNSURE
+    bad = counted * share
+    if bad > 0.0 and float(betainc(bad, max(counted - bad, 0.0) + 1.0, allowed)) <= level:
+        return DayVerdict.BELOW
+    return DayVerdict.HOLDS if effective >= LEAST_EFFECTIVE else DayVerdict.FEW
 
 
 def _together(days: Sequence[Day]) -> DriftVerdict:
@@ -162,20 +170,35 @@ def _together(days: Sequence[Day]) -> DriftVerdict:
     return DriftVerdict.HOLDS if judged >= LEAST_DAYS else DriftVerdict.UNKNOWN
 
 
-def _effective(requests: Floats, late: Floats) -> float:
+def _usual_shares(seen: Intervals, speaks: NDArray[np.bool_], requests: Floats, late: Floats) -> Floats:
+    """The late share that is usual at each interval's rate a replica: of its class of rates, over all days."""
+    usual = np.zeros(len(requests))
+    if not speaks.any():
+        return usual
+    rates = seen.rate_rps[speaks] / seen.replicas[speaks]
+    edges = np.unique(np.quantile(rates, np.linspace(0.0, 1.0, RATE_CLASSES + 1)[1:-1]))
+    place = np.searchsorted(edges, rates)
+    sent = np.maximum(np.bincount(place, weights=requests[speaks]), 1e-12)
+    of_class = np.bincount(place, weights=late[speaks]) / sent
+    usual[speaks] = of_class[place]
+    return usual
+
+
+def _effective(requests: Floats, late: Floats, usual: Floats) -> float:
     """The day's requests over the largest inflation of its late ones' variance, over all batch lengths (§M.2)."""
     total = float(requests.sum())
-    share = float(late.sum()) / total
-    single = share * (1.0 - share)
-    if single <= 0.0:
-        return total if len(requests) >= LEAST_BATCHES else 0.0
-    residuals, worst, length = late - share * requests, 1.0, 1
-    if len(residuals) < LEAST_BATCHES:
+    if len(requests) < LEAST_BATCHES:
         return 0.0
+    single = requests * usual * (1.0 - usual)
+    # Around what the rates explain, and around the day itself: a bad day is not its own disturbance.
+    residuals = late - usual * requests
+    residuals -= requests * (float(residuals.sum()) / total)
+    worst, length = 1.0, 1
     while len(residuals) // length >= LEAST_BATCHES:
         runs = len(residuals) // length
         sums = residuals[: runs * length].reshape(runs, length).sum(axis=1)
-        expected = single * float(requests[: runs * length].sum()) / runs
-        worst = max(worst, float(sums.var(ddof=1)) / expected)
+        expected = float(single[: runs * length].sum()) / runs
+        if expected > 0.0:
+            worst = max(worst, float(sums.var(ddof=1)) / expected)
         length *= 2
     return total / worst
