@@ -112,6 +112,7 @@ def test_what_it_says_to_people(ebbtide: Command, two: tuple[Path, Path], tmp_pa
     assert "requests in " in told.out
     assert any(line.startswith("first step 1: 3/s, ") for line in told.err.splitlines())
     assert "second step 1: 3/s, " in told.err
+    assert "first, asking the endpoint; its first answer may take a minute" in told.err.splitlines()
     assert told.err.splitlines()[-1].startswith("wrote ")
 
 

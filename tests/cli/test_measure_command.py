@@ -198,6 +198,21 @@ def test_an_empty_prompt_file(ebbtide: Command, url: str, tmp_path: Path) -> Non
     )
 
 
+def test_a_checker_that_hangs_is_ended(ebbtide: Command, url: str, tmp_path: Path) -> None:
+    path = target(tmp_path, url)
+    hangs = 'checker: {command: ["sleep", "3600"], timeout: 50ms}'
+    path.write_text(path.read_text().replace("exact: true", hangs))
+    told = ebbtide("measure", path, "-o", tmp_path / "claim.yaml")
+    assert told.code == 2
+    assert "the checker broke on the first answers: no verdict within 0.05 s" in told.err
+
+
+def test_an_endpoint_without_tls(ebbtide: Command, address: str, tmp_path: Path) -> None:
+    told = ebbtide("measure", target(tmp_path, address.replace("http:", "https:") + "/v1/chat/completions"))
+    assert told.code == 4
+    assert told.err.endswith("it speaks no TLS: write http:// in endpoint.url\n")
+
+
 def test_a_checker_that_crashes_is_not_the_service_s_fault(ebbtide: Command, url: str, tmp_path: Path) -> None:
     path = target(tmp_path, url)
     path.write_text(path.read_text().replace("exact: true", 'checker: {command: ["false-command"]}'))

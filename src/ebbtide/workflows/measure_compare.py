@@ -109,7 +109,7 @@ def _searched_alike(given: tuple[TargetDocument, TargetDocument]) -> tuple[Targe
 def _side(
     document: TargetDocument, name: str, folder: RunFolder, stack: ExitStack, processes: int, told: Told
 ) -> _Side:
-    job = prepared(document, lambda text: told(f"{name}: {text}"))
+    job = prepared(document, lambda text: told(f"{name}, {text}"))
     if job.quality is not None:
         stack.callback(job.quality.check.close)
     setup = Setup(endpoint=job.endpoint, items=job.items, law=job.law, keep_texts=job.quality is not None)
@@ -121,7 +121,7 @@ def _begun(sides: Sequence[_Side], *, resume: bool, told: Told) -> list[Run]:
         return _resumed(sides)
     runs = []
     for side in sides:
-        run, _ = anew(side.job, side.folder, side.crew, lambda text, name=side.name: told(f"{name}: {text}"))  # type: ignore[misc] # mypy knows no defaults of a lambda's
+        run, _ = anew(side.job, side.folder, side.crew, lambda text, name=side.name: told(f"{name}, {text}"))  # type: ignore[misc] # mypy knows no defaults of a lambda's
         if run.state.done is not None:
             raise InputError(f"{side.name}: {run.state.done}", kind="infeasible_quality")
         run.state = replace(run.state, wish=side_wish(run.state.wish))

@@ -38,7 +38,7 @@ def prepared(document: TargetDocument, told: Callable[[str], None]) -> Job:
     endpoint, law = endpoint_of(document), law_of(document)
     if endpoint.credential is not None:
         endpoint.credential.header_value()
-    told("asking the endpoint")
+    told("asking the endpoint; its first answer may take a minute")
     seen = look(endpoint)
     model = model_of(document, seen)
     items = items_of(document, model=model)

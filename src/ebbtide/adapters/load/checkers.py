@@ -94,7 +94,8 @@ class UserChecker:
             return self._broke(f"no verdict within {self._checker.timeout_s:g} s")
         if process.returncode in (0, 1):
             return RIGHT if process.returncode == 0 else WRONG
-        return self._broke(f"exit code {process.returncode}: {said.decode(errors='replace').strip()[-200:]}")
+        last = said.decode(errors="replace").strip()[-200:]
+        return self._broke(f"exit code {process.returncode}" + (f": {last}" if last else ""))
 
     def _hosted(self, asked: dict[str, Any]) -> int:
         host = self._host if self._host is not None else self._started()

@@ -83,11 +83,16 @@ def refusal(endpoint: Endpoint, call: Call) -> EbbtideError:
     if call.fault is Fault.STATUS and call.status in BUSY:
         hint = "wait until it serves nobody else, and measure again"
         return TemporaryError(call.detail, kind="endpoint_busy", place=place, hint=hint)
+    if call.fault is Fault.TLS and _NO_TLS in call.detail:
+        hint = "it speaks no TLS: write http:// in endpoint.url"
+        return PermanentError(said, kind="tls", place=place, hint=hint)
     if call.fault is Fault.STATUS:
         said = call.detail
     return PermanentError(said, kind=_KINDS.get(call.fault, "bad_answer"), place=place, hint=_HINTS.get(call.fault))
 
 
+# What OpenSSL calls a first answer in plain text.
+_NO_TLS = "WRONG_VERSION_NUMBER"
 _KINDS = {Fault.TLS: "tls", Fault.REDIRECT: "redirected", Fault.STATUS: "refused_request"}
 _HINTS = {
     Fault.REFUSED: "start it, or correct endpoint.url",
