@@ -57,3 +57,33 @@ def test_the_same_seed_the_same_answer() -> None:
     one, other, third = (probabilities(placing, seed=seed) for seed in (1, 1, 2))
     assert (one == other).all()
     assert (one != third).any()
+
+
+def test_a_chain_is_as_sure_as_the_sum_of_its_durations_not_as_its_last_job() -> None:
+    """On its own nodes each job of a chain waits for the one before alone: planned starts, true lengths, drawn here."""
+    chain = [job("a", 4, duration=LAW), job("b", 4, duration=LAW, after=("a",))]
+    chain.append(job("c", 4, duration=LAW, after=("b",), deadline_s=9.0 * H))
+    placing = place(instance_of(chain, [hollow(3)], at_s=0.0), np.arange(3))
+    told = probabilities(placing, seed=4, draws=20_000)[2]
+    rng = np.random.default_rng(99)
+    a, b, c = LAW.expected_s * np.exp(LAW.sigma * rng.standard_normal((3, 200_000)))
+    b_ends = np.maximum(a, placing.start_s[1]) + b
+    oracle = (np.maximum(b_ends, placing.start_s[2]) + c <= 9.0 * H).mean()
+    assert told == pytest.approx(oracle, abs=0.012)
+    assert told < LAW.probability_within(9.0 * H - placing.start_s[2]) - 0.02  # its own spread alone would say more
+
+
+def test_what_waits_for_two_is_as_sure_as_both_together() -> None:
+    both = [
+        job("a", 4, duration=LAW),
+        job("b", 4, duration=LAW),
+        job("c", 4, 1.0, after=("a", "b"), deadline_s=4.0 * H),
+    ]
+    placing = place(instance_of(both, [hollow(2)], at_s=0.0), np.arange(3))
+    assert probabilities(placing, seed=5, draws=20_000)[2] == pytest.approx(0.81, abs=0.012)  # 0.9 of each, independent
+
+
+def test_a_job_behind_one_that_never_ends_is_not_in_time() -> None:
+    first, second = job("a", 4, 10.0), job("b", 4, 1.0, after=("a",), deadline_s=40.0 * H)
+    placing = place(instance_of([first, second], [tide([(0, 1), (9, 0)])], at_s=0.0), np.arange(2))
+    assert probabilities(placing, seed=6).tolist() == [0.0, 0.0]
