@@ -1,17 +1,21 @@
 """Twelve whole measurements over real loopback, against a simulated server whose true rate has a closed form.
 
-    uv run python -m benchmarks.loopback_study [--runs 12] [--together 3] [--first SEED]
+    uv run python -m benchmarks.loopback_study [--runs 12] [--together 4] [--first SEED]
 
 Each run starts `ebbtide simulate-server` and `ebbtide measure` as a user does: sockets, HTTP, checks, the claim. A
 third of the runs is limited by latency, a third by errors (shedding), a third by quality. Prints each interval beside
-the true rate and the machine's load average; exits with 1 where fewer than eleven of twelve hold it. The server
-calculates its queue in time (``simserver.slots``), so the true rate is that of the mathematics; what is real is the way
-there and back. About 20 minutes with three runs at a time.
+the true rate and the machine's load average; exits with 1 where fewer than eleven of twelve hold it; a run without an
+interval holds nothing. The server calculates its queue in time (``simserver.slots``), so the true rate is that of the
+mathematics, whatever the processors are busy with, as long as the server sees each request when it arrives: it runs
+before other work where the system allows it, as the sender does. What is real is the way there and back. A run that
+the machine was too busy to offer goes on with `--resume`, as its message says. In virtual time, with the same budgets,
+38 to 40 of 40 runs of each case hold the true rate. About 20 minutes with four at a time.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import subprocess
@@ -20,11 +24,12 @@ import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from math import exp, factorial
+from math import exp
 from pathlib import Path
 
 import numpy as np
 from scipy.optimize import brentq
+from scipy.special import gammainc, gammaincc
 
 TARGET = """\
 apiVersion: ebbtide.dev/v1alpha1
@@ -34,10 +39,14 @@ spec:
   endpoint: {{url: "{address}/v1/chat/completions", model: ebbtide-simulated}}
   requests: {{prompts: prompts.jsonl}}
   targets: [{{latency: {bound}, percentile: {percentile}}}]
-  errorBudget: 0.01
-  quality: {{exact: true, required: 0.97, idle: 50}}
+  errorBudget: {errors}
+  quality: {{exact: true, required: {required}, idle: 50}}
   search: {{start: {start:.4g}, requests: {requests}, tolerance: 0.08, seed: {seed}}}
 """
+
+
+# Where the machine was too busy to offer a rate, a run goes on as its message says, so often.
+RESUMES = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,11 +58,13 @@ class Case:
     time_s: float
     options: tuple[str, ...]
     bound: str
-    percentile: float
     requests: int
-    allowed: float
     bad: Callable[[float], float]
     between: tuple[float, float]
+    allowed: float
+    percentile: float = 0.95
+    errors: float = 0.01
+    required: float = 0.97
 
     @property
     def true_rps(self) -> float:
@@ -67,56 +78,60 @@ def stationary(load: float, slots: int, most: int) -> np.ndarray:
     return weights / weights.sum()
 
 
-def late(load: float, slots: int, bound: float) -> float:
-    """P(wait + service > bound) of M/M/c, times in services (Gross et al. 2008, §2.3)."""
-    head = sum(load**n / factorial(n) for n in range(slots))
-    tail = load**slots / factorial(slots) / (1.0 - load / slots)
-    waits, spare = tail / (head + tail), slots - load
-    return (1.0 - waits) * exp(-bound) + waits * (spare * exp(-bound) - exp(-spare * bound)) / (spare - 1.0)
+def late(load: float) -> float:
+    """P(shed, or wait + service > 3.8 services) of M/M/64 with 8 places to wait: a wait is Erlang, of so many ends."""
+    slots, bound, present = 64, 3.8, stationary(load, 64, 72)
+    ends = np.arange(1, 9)
+    after = exp(-bound) * (slots / (slots - 1.0)) ** ends * gammainc(ends, (slots - 1.0) * bound)
+    waiting = gammaincc(ends, slots * bound) + after
+    return float(present[:slots].sum() * exp(-bound) + present[slots:-1] @ waiting + present[-1])
 
 
 def wrong(load: float) -> float:
-    """Share of wrong answers: 0.5 % + 4 % · min(present / 16, 2)², present as arrivals find it."""
+    """Share of wrong answers: 0.5 % + 20 % · min(present / 16, 2)², present as arrivals find it."""
     present = np.arange(2001)
-    return float(stationary(load, 16, 2000) @ (0.005 + 0.04 * np.minimum(present / 16.0, 2.0) ** 2))
+    return float(stationary(load, 16, 2000) @ (0.005 + 0.2 * np.minimum(present / 16.0, 2.0) ** 2))
 
 
+# Memory sets the budgets, and a short one needs few requests: queues that can only grow so long. Bounds of seconds, so
+# that a hundredth of them, which is how late a request may be sent, is more than a busy machine's turns take.
 CASES = (
     Case(
         name="latency",
-        slots=4,
-        time_s=0.05,
-        options=(),
-        bound="200ms",
-        percentile=0.95,
-        requests=16_000,
+        slots=64,
+        time_s=0.5,
+        options=("--queue", "8"),
+        bound="1900ms",
+        requests=60_000,
+        bad=late,
+        between=(30.0, 80.0),
         allowed=0.05,
-        bad=lambda load: late(load, 4, 4.0),
-        between=(1.0, 2.99),
+        errors=0.05,
     ),
     Case(
         name="errors",
-        slots=16,
+        slots=8,
         time_s=0.05,
-        options=("--queue", "8"),
+        options=("--queue", "4"),
         bound="2s",
-        percentile=0.95,
         requests=40_000,
-        allowed=0.01,
-        bad=lambda load: float(stationary(load, 16, 24)[-1]),
-        between=(5.0, 20.0),
+        bad=lambda load: float(stationary(load, 8, 12)[-1]),
+        between=(2.0, 10.0),
+        allowed=0.05,
+        percentile=0.9,
+        errors=0.05,
     ),
     Case(
         name="quality",
         slots=16,
-        time_s=0.05,
-        options=("--wrong", "0.005", "--wrong-slope", "0.04"),
-        bound="2s",
-        percentile=0.95,
+        time_s=0.1,
+        options=("--wrong", "0.005", "--wrong-slope", "0.2"),
+        bound="4s",
         requests=40_000,
-        allowed=0.03,
         bad=wrong,
         between=(5.0, 15.5),
+        allowed=0.1,
+        required=0.9,
     ),
 )
 
@@ -133,6 +148,8 @@ def run(case: Case, seed: int) -> tuple[bool, str]:
     ):
         try:
             assert process.stdout is not None
+            with contextlib.suppress(OSError, AttributeError):  # not allowed, or not a system that has it
+                os.sched_setscheduler(process.pid, os.SCHED_RR, os.sched_param(1))
             found = measured(Path(name), case, process.stdout.readline().strip(), seed, rng)
         finally:
             process.terminate()
@@ -156,14 +173,22 @@ def measured(folder: Path, case: Case, address: str, seed: int, rng: np.random.G
         address=address,
         bound=case.bound,
         percentile=case.percentile,
+        errors=case.errors,
+        required=case.required,
         start=case.true_rps * (0.3 + 0.4 * rng.random()),
         requests=case.requests,
         seed=seed,
     )
     (folder / "target.yaml").write_text(text, encoding="utf-8")
     command = [sys.executable, "-m", "ebbtide.cli.main", "measure", str(folder / "target.yaml"), "--json"]
-    done = subprocess.run([*command, "-o", str(folder / "claim.yaml")], stdout=subprocess.PIPE, check=False)
-    found: dict[str, object] = json.loads(done.stdout)
+    command += ["-o", str(folder / "claim.yaml")]
+    found: dict[str, object] = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=False).stdout)
+    for _ in range(RESUMES):
+        error = found.get("error")
+        if not isinstance(error, dict) or error.get("kind") != "cannot_offer":
+            break
+        again = subprocess.run([*command, "--resume"], stdout=subprocess.PIPE, check=False)
+        found = json.loads(again.stdout)
     return found
 
 
@@ -171,8 +196,8 @@ def main(arguments: list[str]) -> int:
     """1 where too few intervals hold the true rate."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=12)
-    parser.add_argument("--together", type=int, default=3)
-    parser.add_argument("--first", type=int, default=1)
+    parser.add_argument("--together", type=int, default=4)
+    parser.add_argument("--first", type=int, default=11)
     asked = parser.parse_args(arguments)
     inside = 0
     with ThreadPoolExecutor(asked.together) as pool:

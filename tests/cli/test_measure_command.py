@@ -155,6 +155,9 @@ def test_a_rate_that_can_t_be_offered_is_no_number(
     assert "3 requests a second can't be offered from here: P99 lateness 7000.0 ms, at most 6e+03 ms" in told.err
     assert not (tmp_path / "claim.yaml").exists()
     assert len(list((tmp_path / "claim.steps").glob("*.parquet"))) == 3
+    monkeypatch.setattr(VirtualCrew, "lateness_s", 0.0)
+    told = ebbtide("measure", tmp_path / "target.yaml", "-o", tmp_path / "claim.yaml", "--resume", "--json")
+    assert (told.code, json.loads(told.out)["void_steps"]) == (0, 3)
 
 
 def test_over_real_loopback(ebbtide: Command, address: str, tmp_path: Path) -> None:
