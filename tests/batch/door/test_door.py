@@ -13,16 +13,16 @@ from doorlab import Kueue, steps, wishes, work
 from ebbtide.batch.admission import Verdict, Why
 from ebbtide.batch.door.decide import decide
 from ebbtide.batch.door.following import followed
+from ebbtide.batch.door.ledger import Ledger, Ran
 from ebbtide.batch.door.work import Stage, Told, Work
-from ebbtide.batch.durations import Duration
 from ebbtide.batch.hollows import Hollow
 from ebbtide.batch.plan import Promise
 
 FOUR = steps((0, 1), flavor="fixed")
 
 
-def decided(works: list[Work], hollows: list[Hollow], at_s: float = 0.0, before=None, usual=None):
-    following = followed(before, works, hollows, at_s=at_s, usual=usual)
+def decided(works: list[Work], hollows: list[Hollow], at_s: float = 0.0, before=None, ledger=Ledger()):  # noqa: B008 # frozen
+    following = followed(before, works, hollows, at_s=at_s, ledger=ledger)
     return following, decide(following, works, hollows, at_s=at_s)
 
 
@@ -145,9 +145,30 @@ def test_what_cannot_be_planned_waits_and_is_told_why(one: Work, words: str) -> 
 
 def test_a_length_that_nobody_said_is_the_teams_usual_one() -> None:
     unsaid = work("t/a", 4, wishes=replace(wishes(), duration=None))
-    following, decision = decided([unsaid], [FOUR], usual={"team/live": Duration(expected_s=2 * H, p90_s=3 * H)})
+    following, decision = decided([unsaid], [FOUR], ledger=ledger_of(2.0))
     assert [move.work.name for move in decision.moves] == ["t/a"]
+    assert following.plan.by_name["t/a"].place.finish_s == 2 * H
+
+
+def test_an_estimate_is_corrected_by_what_the_teams_runs_took() -> None:
+    following, _ = decided([work("t/a", 4, wishes=wishes(2))], [FOUR], ledger=ledger_of(1.5))
     assert following.plan.by_name["t/a"].place.finish_s == 3 * H
+    stranger = work("t/a", 4, team="other/live", wishes=wishes(2))
+    unmoved, _ = decided([stranger], [FOUR], ledger=ledger_of(1.5))
+    assert unmoved.plan.by_name["t/a"].place.finish_s == 2 * H
+
+
+def test_a_promise_is_not_broken_by_what_others_took_since() -> None:
+    works = [work(f"t/{name}", 4, wishes=wishes(2)) for name in "ab"]
+    first, _ = decided(works, [FOUR])
+    again, _ = decided([*works, work("t/c", 1)], [_from(FOUR, 1.0)], 1.0, first, ledger_of(1.5))
+    assert again.plan.by_name["t/b"].promise == first.plan.by_name["t/b"].promise
+
+
+def ledger_of(hours: float) -> Ledger:
+    """Nine runs of the team, said to take an hour."""
+    runs = [Ran(uid=str(k), team="team/live", said_s=1.0 * H, real_s=hours * H, ended_s=float(k)) for k in range(9)]
+    return Ledger().told(runs)
 
 
 def test_a_job_wider_than_the_fleet_is_told_so() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ebbtide.batch.door.ledger import Ledger
 from ebbtide.batch.door.work import Stage, Work
 from ebbtide.batch.durations import Duration
 from ebbtide.batch.job import Job
@@ -16,7 +17,7 @@ Known = tuple[object, Job]  # what its owner said, and the job that was made of 
 
 
 def jobs_of(
-    before: Mapping[str, Known], works: Sequence[Work], usual: Mapping[str, Duration], at_s: float
+    before: Mapping[str, Known], works: Sequence[Work], ledger: Ledger, at_s: float
 ) -> tuple[dict[str, Known], dict[str, str]]:
     """The jobs to plan by name, and why others cannot be. A job keeps its estimate while its owner says nothing new."""
     jobs: dict[str, Known] = {}
@@ -29,34 +30,33 @@ def jobs_of(
         if known is not None and known[0] == said:
             jobs[work.name] = known
             continue
-        problem = _problem(work, usual)
+        problem = _problem(work, ledger)
         if problem and work.stage is not Stage.RUNNING:
             problems[work.name] = problem
         else:
-            jobs[work.name] = (said, _job(work, usual, at_s))
+            jobs[work.name] = (said, _job(work, ledger, at_s))
     return jobs, problems
 
 
-def _problem(work: Work, usual: Mapping[str, Duration]) -> str:
+def _problem(work: Work, ledger: Ledger) -> str:
     """Why a Workload cannot be planned; "" where it can."""
     if work.wishes is None:
         return work.problem
     if not work.flavors:
         return "no flavor of the Fleet takes it: see its node selector, its tolerations and its queue's flavors"
     wishes = work.wishes
-    if wishes.duration is None and wishes.checkpoint_interval_s is None and work.team not in usual:
+    if wishes.duration is None and wishes.checkpoint_interval_s is None and ledger.usual(work.team) is None:
         return "nobody says how long it runs: give ebbtide.dev/duration, or ebbtide.dev/preemptible"
     return ""
 
 
-def _job(work: Work, usual: Mapping[str, Duration], at_s: float) -> Job:
+def _job(work: Work, ledger: Ledger, at_s: float) -> Job:
     wishes = work.wishes
     running = work.stage is Stage.RUNNING
-    duration = usual.get(work.team, ASSUMED)
-    if running and work.team not in usual:
-        duration = Duration(expected_s=MOST_AHEAD_S, p90_s=MOST_AHEAD_S)  # it holds its GPUs until it is seen to end
-    if wishes is not None and wishes.duration is not None:
-        duration = wishes.duration
+    said = wishes.duration if wishes is not None else None
+    # Of what runs and says no length nothing is known but that it holds its GPUs until it is seen to end.
+    unsaid = Duration(expected_s=MOST_AHEAD_S, p90_s=MOST_AHEAD_S) if running else ASSUMED
+    duration = (ledger.usual(work.team) or unsaid) if said is None else ledger.corrected(work.team, said)
     earliest_s = wishes.earliest_start_s if wishes is not None else None
     return Job(
         name=work.name,

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 from ebbtide.batch.door.early import earlier
 from ebbtide.batch.door.estimates import MOST_AHEAD_S, Known, jobs_of
 from ebbtide.batch.door.laying import standing_of
+from ebbtide.batch.door.ledger import Ledger
 from ebbtide.batch.door.work import Stage, Work
-from ebbtide.batch.durations import Duration
 from ebbtide.batch.hollows import Hollow, Tenure
 from ebbtide.batch.plan import BatchPlan, PlannedJob, Promise
 from ebbtide.batch.replan import replanned
@@ -23,6 +23,7 @@ from ebbtide.units import DAY_S
 
 LOOKED_AHEAD_S = 7 * DAY_S
 NO_MOVE_S = 60.0  # from looking to starting passes some time, and starts are whole seconds
+NOTHING_KNOWN = Ledger()
 AGAIN_S = 600.0  # promises of an hour ago may help a missed deadline, and steps of the schedule come into sight
 
 
@@ -48,19 +49,19 @@ def followed(
     hollows: Sequence[Hollow],
     *,
     at_s: float,
-    usual: Mapping[str, Duration] | None = None,
+    ledger: Ledger = NOTHING_KNOWN,
     seed: int = 1,
 ) -> Following:
     """The plan from ``at_s`` (whole seconds) on; the one before where nothing changed that it stands on.
 
-    ``hollows`` are named by flavor and begin at ``at_s``. ``usual``: what the runs of a team usually take, by team, for
-    jobs of which nobody says so.
+    ``hollows`` are named by flavor and begin at ``at_s``. ``ledger``: what the teams' runs took, which corrects what is
+    said of new ones.
     """
     seen = _seen(works, hollows)
     if before is not None and before.seen == seen and _holds(before.plan, works, at_s):
         return before
     known = {} if before is None else before.jobs
-    jobs, problems = jobs_of(known, works, usual or {}, at_s)
+    jobs, problems = jobs_of(known, works, ledger, at_s)
     standing, kept, running = standing_of(None if before is None else before.plan, known, works, jobs, hollows, at_s)
     if not kept:
         empty = replace(standing, at_s=at_s, jobs=())

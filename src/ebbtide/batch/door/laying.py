@@ -33,16 +33,17 @@ def standing_of(
     ``known``: the jobs of the plan ``before``, to whom its promises were given.
     """
     by_flavor = {one.pool: one for one in hollows}
+    last = {} if before is None else before.by_name
     planned: list[PlannedJob] = []
     running: dict[str, Running] = {}
     for work in works:
         if work.name not in jobs:
             continue
         job = jobs[work.name][1]
-        place = _place_of(work, job, before, by_flavor, at_s)
+        place = _place_of(work, job, last.get(work.name), by_flavor, at_s)
         if work.stage is Stage.RUNNING:
             running[work.name] = Running(since_s=work.since_s, done_s=work.ran_s)
-        promise = _promise_of(work, before)
+        promise = _promise_of(work, last.get(work.name))
         planned.append(PlannedJob(job=_as_promised(work, job, known), place=place, reason=_UNTOLD, promise=promise))
     lost = _without_a_node(planned, running, hollows, at_s)
     planned = [one for one in planned if one.job.name not in lost]
@@ -52,9 +53,8 @@ def standing_of(
     return plan, kept, {name: one for name, one in running.items() if name not in lost}
 
 
-def _promise_of(work: Work, before: BatchPlan | None) -> Promise | None:
+def _promise_of(work: Work, last: PlannedJob | None) -> Promise | None:
     """The last one: that of the plan in force, which may not have been written yet, else the one on the Workload."""
-    last = None if before is None else before.by_name.get(work.name)
     return work.told.promise if last is None or last.promise is None else last.promise
 
 
@@ -64,10 +64,9 @@ def _as_promised(work: Work, job: Job, known: Mapping[str, Known]) -> Job:
 
 
 def _place_of(
-    work: Work, job: Job, before: BatchPlan | None, by_flavor: Mapping[str, Hollow], at_s: float
+    work: Work, job: Job, last: PlannedJob | None, by_flavor: Mapping[str, Hollow], at_s: float
 ) -> Place | None:
     """Where a job stands: what runs where it is, what is let in now, what was promised as it was planned."""
-    last = None if before is None else before.by_name.get(work.name)
     if work.stage is Stage.RUNNING:
         return _from(work, job, work.flavor, by_flavor, at_s, begun_s=work.since_s, ran_s=work.ran_s)
     if work.released:
