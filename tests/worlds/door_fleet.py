@@ -20,6 +20,7 @@ from ebbtide.control.state import Side
 from ebbtide.workflows.run_beside import Beside
 from ebbtide.workflows.run_documents import Documents
 from ebbtide.workflows.run_door import Door
+from ebbtide.workflows.run_places import DOOR_PACE
 from ebbtide.workflows.run_told import Teller
 from kubelab.api import Api, Json
 from kubelab.cluster import Cluster as LabCluster
@@ -179,7 +180,7 @@ class DoorFleet:
                     {
                         "name": POOL,
                         "gpusPerNode": self.gpus,
-                        "nodes": self.reserved + self.ephemeral + 1,
+                        "nodes": self.reserved + max(self.ephemeral, 1),
                         "reservedNodes": self.reserved,
                         "nodeSelector": {"ebbtide.dev/pool": space},
                         "yieldTime": "0s",
@@ -209,7 +210,7 @@ class DoorFleet:
             {"name": f"w{k}", "days": ALL_DAYS, "start": one.start, "end": starts[(k + 1) % len(starts)]}
             for k, one in enumerate(windows)
         ]
-        total = self.ephemeral + 1
+        total = max(self.ephemeral, 1)
         return {
             "apiVersion": "ebbtide.dev/v1alpha1",
             "kind": "Schedule",
@@ -263,16 +264,18 @@ def clock(at_s: float) -> str:
 
 
 @contextmanager
-def door(here: DoorFleet) -> Iterator[list[dict[str, Any]]]:
+def door(here: DoorFleet, *, every_s: float = 0.3) -> Iterator[list[dict[str, Any]]]:
     """Kueue's door alone, without the controller's moves of nodes and quota; what it logs."""
-    cluster = Cluster(config_of(context=str(Side.RESEARCH), kubeconfig=str(here.kubeconfig)), name="research")
+    cluster = Cluster(
+        config_of(context=str(Side.RESEARCH), kubeconfig=str(here.kubeconfig)), name="research", pace=DOOR_PACE
+    )
     lines: list[dict[str, Any]] = []
     documents = Documents(
         fleet=read_fleet(here.fleet_file).fleet, schedule=read_schedule(here.schedule_file, explained=False)[0]
     )
     log = structlog.wrap_logger(None, processors=[lambda _logger, level, event: _kept(lines, level, event)])
     made = Door(cluster, Teller(log, Metrics(), None), goes_on=lambda: True)
-    beside = Beside(made, lambda: documents, lambda: True, every_s=0.3)
+    beside = Beside(made, lambda: documents, lambda: True, every_s=every_s)
     beside.start()
     try:
         yield lines

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ebbtide.adapters.kubernetes.connections import connect
+from ebbtide.adapters.kubernetes.door.runs import LedgerHome
 from ebbtide.adapters.telemetry.health import Health, serve
 from ebbtide.adapters.telemetry.metrics import Metrics
+from ebbtide.control.state import Side
 from ebbtide.errors import EbbtideError
 from ebbtide.fleet.operations import Clusters
 from ebbtide.settings import Settings
@@ -112,7 +114,18 @@ def _leading(
                 teller=teller,
                 goes_on=lambda: keeper.ours() and not stop.is_set(),
             )
-            with _door(named, controller, options, teller, keeper, stop, may_write=lease.still_ours) as beside:
+            ledger = LedgerHome(clusters[Side.PRODUCTION], home.namespace, f"ebbtide-{documents.fleet.name}-durations")
+            with _door(
+                named,
+                controller,
+                options,
+                teller,
+                keeper,
+                stop,
+                instance=lease.identity,
+                ledger=ledger,
+                may_write=lease.still_ours,
+            ) as beside:
                 yield Led(controller=controller, beside=beside)
         finally:
             keeper.stop()
@@ -131,6 +144,8 @@ def _door(
     keeper: LeaseKeeper,
     stop: threading.Event,
     *,
+    instance: str,
+    ledger: LedgerHome,
     may_write: Callable[[], bool],
 ) -> Iterator[Beside]:
     """Kueue's door, with a connection of its own: hundreds of releases must not use up the controller's calls."""
@@ -139,8 +154,14 @@ def _door(
     def ours() -> bool:
         return keeper.ours() and not stop.is_set()
 
-    beside = Beside(Door(cluster, teller, goes_on=ours), lambda: controller.documents, ours, every_s=options.every_s)
-    beside.start()
+    beside = Beside(
+        Door(cluster, teller, goes_on=ours, instance=instance, ledger=ledger),
+        lambda: controller.documents,
+        ours,
+        every_s=options.every_s,
+    )
+    if not options.once:
+        beside.start()
     try:
         yield beside
     finally:
@@ -156,5 +177,6 @@ def _loop(led: Led, options: RunOptions, health: Health, stop: threading.Event) 
         failures = failures + 1 if turn.failed else 0
         health.came_round(turn.unready)
         if options.once:
+            led.beside.once()
             return
         stop.wait(rest_s(options.every_s, failures))

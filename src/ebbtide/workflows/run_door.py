@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from ebbtide.adapters.kubernetes.clients import Cluster
 from ebbtide.adapters.kubernetes.door.acts import DoorActs
 from ebbtide.adapters.kubernetes.door.owners import Owners
+from ebbtide.adapters.kubernetes.door.runs import LedgerHome
 from ebbtide.adapters.kubernetes.door.sight import Flavors, Sight, look
+from ebbtide.adapters.kubernetes.events import Events, Told
 from ebbtide.adapters.kubernetes.kinds import KUEUE_GROUP, KUEUE_VERSIONS, Kinds
 from ebbtide.adapters.kubernetes.problems import ApiError, Kind
 from ebbtide.batch.door.decide import Decision, decide
@@ -20,10 +23,12 @@ from ebbtide.fleet.operations import Mode
 from ebbtide.fleet.schedule import Schedule
 from ebbtide.workflows.research_capacity import ResearchCapacity
 from ebbtide.workflows.run_documents import Documents
-from ebbtide.workflows.run_door_acts import Acting
+from ebbtide.workflows.run_door_acts import TOLD_AGAIN_S, Acting
+from ebbtide.workflows.run_door_ledger import Bookkeeper
 from ebbtide.workflows.run_told import Teller
 
 BARRED_S = 60.0
+HEARD_S = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,14 +41,34 @@ class DoorTurn:
 
 
 class Door:
-    """One cluster's door. ``goes_on`` is asked before each write: False ends the turn there."""
+    """One cluster's door. ``goes_on`` is asked before each write: False ends the turn there.
 
-    def __init__(self, cluster: Cluster, teller: Teller, *, goes_on: Callable[[], bool]) -> None:
+    ``ledger``: where the ledger of runs is kept; None: in memory alone.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        teller: Teller,
+        *,
+        goes_on: Callable[[], bool],
+        instance: str = "ebbtide",
+        ledger: LedgerHome | None = None,
+    ) -> None:
+        self._events = Events(cluster=cluster, instance=instance)
+        self._books = Bookkeeper(ledger, teller)
         self._cluster, self._teller, self._goes_on = cluster, teller, goes_on
         self._kinds = Kinds(cluster)
         self._owners = Owners(cluster, self._kinds)
         self._following: Following | None = None
         self._barred_s = float("-inf")
+        self._told: dict[str, float] = {}
+
+    def changes(self) -> Iterator[None]:
+        """Yields when a Workload changed; ends after a while. ``ApiError`` where that cannot be heard."""
+        root = self._kinds.kueue
+        if root is not None:
+            yield from self._cluster.changes(f"{root}/workloads", for_s=HEARD_S)
 
     def turn(self, documents: Documents, at_s: float) -> DoorTurn:
         """One turn; ``at_s`` is now. What fails is told and tried at the next turn."""
@@ -72,17 +97,31 @@ class Door:
             return DoorTurn(idle=idle)
         whole_s = float(math.floor(at_s))
         self._owners.begin()
+        oldest_s = time.monotonic() - 2 * TOLD_AGAIN_S
+        self._told = {uid: told_s for uid, told_s in self._told.items() if told_s > oldest_s}
         sight = look(self._cluster, root, _flavors(fleet), self._owners.annotations)
         hollows = _hollows(fleet, schedule, whole_s, horizon_s(sight.works, whole_s))
-        self._following = followed(self._following, sight.works, hollows, at_s=whole_s)
+        ledger = self._books.tell(sight, write=fleet.mode is Mode.ACTIVE and self._goes_on())
+        self._following = followed(self._following, sight.works, hollows, at_s=whole_s, ledger=ledger)
         decision = decide(self._following, sight.works, hollows, at_s=whole_s)
         self._teller.once("jobs", "; ".join(sight.queues.problems))
         if fleet.mode is Mode.ACTIVE:
             acts = DoorActs(self._cluster, root, self._owners)
-            Acting(acts, sight, self._teller, zone=schedule.time_zone, goes_on=self._goes_on).all(decision)
+            acting = Acting(acts, sight, self._teller, zone=schedule.time_zone, goes_on=self._goes_on, told=self._told)
+            acting.all(decision)
+            self._tell(tuple(acting.events), at_s)
         else:
             self._shadow(decision, sight)
         return DoorTurn(next_s=decision.next_s)
+
+    def _tell(self, events: tuple[Told, ...], at_s: float) -> None:
+        """Events stop nothing: what cannot be told is said in the log."""
+        try:
+            if self._goes_on():
+                self._events.tell(events, at_s)
+                self._teller.once("job events", "")
+        except ApiError as problem:
+            self._teller.once("job events", str(problem))
 
     def _shadow(self, decision: Decision, sight: Sight) -> None:
         """In Shadow what would be done is said, and nothing is written: a check that nobody answers admits nothing."""

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 import random
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import httpx2
@@ -55,6 +56,8 @@ def config_of(*, context: str | None = None, in_cluster: bool = False, kubeconfi
 class Cluster:
     """One API server. ``name`` is for people; every call is an ``Asked`` and fails as an ``ApiError``.
 
+    Several threads may call.
+
     ``calls`` counts them by verb and resource. ``may_write`` is asked last thing before a write is sent (§6.1: a
     process that was stopped in the middle of an action may wake when its Lease is another's); None: always.
     """
@@ -78,6 +81,7 @@ class Cluster:
             {"Accept": "application/json", "Accept-Encoding": "identity", "User-Agent": "ebbtide"}
         )
         self._pace = pace if pace is not None else Pace()
+        self._counting = threading.Lock()
         self._budget = Budget(self._pace, time.monotonic())
         self._silence = Silence(self._pace, random.Random().random)
         self._dry_run = dry_run
@@ -112,6 +116,21 @@ class Cluster:
             if not page.metadata.continue_:
                 return found
             params["continue"] = page.metadata.continue_
+
+    def changes(self, path: str, *, for_s: float) -> Iterator[None]:
+        """Yields for every change of a collection from now on, and ends after so long, or when the server ends it."""
+        version = self._decode("GET", path, self._send("GET", path, params={"limit": "1"}), Page[Json])
+        params = {"watch": "1", "resourceVersion": version.metadata.resource_version, "timeoutSeconds": f"{for_s:.0f}"}
+        asked = asked_of(self.name, "WATCH", path)
+        try:
+            with self._http.stream("GET", path, params=params, timeout=httpx2.Timeout(for_s + 5.0, connect=3.0)) as it:
+                if not it.is_success:
+                    it.read()
+                    self._checked(it, asked)
+                for _line in it.iter_lines():
+                    yield
+        except (httpx2.HTTPError, OSError) as error:
+            raise ApiError(Kind.UNREACHABLE, asked, str(error) or type(error).__name__) from None
 
     def patch(self, path: str, body: Any, how: str) -> Json:
         """Change an object; a JSON Patch's ``test`` or a resourceVersion in the body is the precondition."""
@@ -154,8 +173,10 @@ class Cluster:
         now_s = time.monotonic()
         if now_s < self._silence.until_s:
             raise ApiError(Kind.UNREACHABLE, asked, "not asked: it failed just now")
-        time.sleep(self._budget.take(now_s))
-        self.calls[asked.verb, asked.resource] = self.calls.get((asked.verb, asked.resource), 0) + 1
+        with self._counting:
+            wait_s = self._budget.take(now_s)
+            self.calls[asked.verb, asked.resource] = self.calls.get((asked.verb, asked.resource), 0) + 1
+        time.sleep(wait_s)
         request = self._http.build_request(
             method,
             path,

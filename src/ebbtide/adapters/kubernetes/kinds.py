@@ -8,7 +8,11 @@ from ebbtide.adapters.kubernetes.clients import Cluster
 from ebbtide.adapters.kubernetes.objects import ApiGroups, ApiResources
 from ebbtide.adapters.kubernetes.problems import ApiError, Asked, Kind
 
-_WELL_KNOWN = {("apps/v1", "Deployment"): "deployments", ("apps/v1", "StatefulSet"): "statefulsets"}
+_WELL_KNOWN = {
+    ("apps/v1", "Deployment"): "deployments",
+    ("apps/v1", "StatefulSet"): "statefulsets",
+    ("batch/v1", "Job"): "jobs",
+}
 KUEUE_GROUP = "kueue.x-k8s.io"
 KUEUE_VERSIONS = ("v1beta2", "v1beta1")  # what is read here reads the same in both; the stored one first
 ASK_AGAIN_S = 60.0  # for a group that was not there: operators are installed seldom

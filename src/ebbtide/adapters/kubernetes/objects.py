@@ -61,6 +61,7 @@ class ListMeta(Read, frozen=True):
     """Where a list goes on."""
 
     continue_: str = msgspec.field(default="", name="continue")
+    resource_version: str = msgspec.field(default="", name="resourceVersion")
 
 
 class Page(msgspec.Struct, Generic[T], frozen=True, gc=False):

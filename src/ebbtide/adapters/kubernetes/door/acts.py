@@ -10,7 +10,7 @@ from ebbtide.adapters.kubernetes.clients import JSON_PATCH, MERGE_PATCH, Cluster
 from ebbtide.adapters.kubernetes.door.objects import AdmissionCheck, Queued
 from ebbtide.adapters.kubernetes.door.owners import Owners
 from ebbtide.adapters.kubernetes.door.queues import Queues
-from ebbtide.adapters.kubernetes.door.told import SENT_BACK, instant_text
+from ebbtide.adapters.kubernetes.door.told import PROMISE, SENT_BACK, START, instant_text
 from ebbtide.adapters.kubernetes.objects import Queued as SeenQueued
 from ebbtide.adapters.kubernetes.objects import is_true, last_writer
 from ebbtide.batch.admission import Verdict
@@ -23,6 +23,11 @@ class DoorActs:
 
     def __init__(self, cluster: Cluster, root: str, owners: Owners) -> None:
         self._cluster, self._root, self._owners = cluster, root, owners
+
+    @property
+    def api_version(self) -> str:
+        """Of Kueue's objects."""
+        return self._root.removeprefix("/apis/")
 
     def path(self, one: Queued) -> str:
         """Where a Workload is."""
@@ -89,9 +94,13 @@ class DoorActs:
         }
         self._cluster.patch(self.path(one), body, MERGE_PATCH)
 
-    def release(self, one: Queued, live: str) -> None:
-        """Let it into the live queue: by its owner's label, which Kueue follows, unless it was admitted before."""
-        self._owners.move(one, live)
+    def release(self, one: Queued, live: str) -> bool:
+        """Let it into the live queue: by its owner's label, which Kueue follows, unless it was admitted before.
+
+        Whether something was written.
+        """
+        if not self._owners.move(one, live):
+            return False
         conditions = one.status.conditions if one.status is not None else None
         if is_true(conditions, "Evicted") or SENT_BACK in one.metadata.annotations:
             body = {
@@ -102,6 +111,14 @@ class DoorActs:
                 "spec": {"queueName": live},
             }
             self._cluster.patch(self.path(one), body, MERGE_PATCH)
+        return True
+
+    def says(self, one: Queued, annotations: dict[str, str | None], *, planned: bool, reason: str) -> bool:
+        """Whether promise and start are on the Workload as they should be, and the condition but for its sentence."""
+        had, conditions = one.metadata.annotations, (one.status.conditions if one.status is not None else None) or ()
+        told = next((each for each in conditions if each.type == PLANNED), None)
+        same = told is not None and (told.status, told.reason) == ("True" if planned else "False", reason)
+        return same and all(had.get(key) == annotations.get(key) for key in (START, PROMISE))
 
     def annotate(self, one: Queued, annotations: dict[str, str | None]) -> bool:
         """Ours are as given, None takes one away; whether something was written."""
