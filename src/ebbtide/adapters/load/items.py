@@ -33,5 +33,7 @@ def item_of(index: int, count: int, seed: tuple[int, ...]) -> int:
     >>> sorted(item_of(index, 3, (1,)) for index in range(3)), item_of(7, 1, (1,))
     ([0, 1, 2], 0)
     """
+    if count == 1:  # a new order for every request would cost a sixth of sending it
+        return 0
     turn, place = divmod(index, count)
     return _shuffled(count, seed, turn)[place]
