@@ -55,3 +55,15 @@ def test_what_is_none() -> None:
     assert caught.value.place.line == 2
     with pytest.raises(InputError, match="no time"):
         waiting_jobs("JobID|State|Timelimit|ReqTRES\n1|PENDING|soon|gres/gpu=1\n", file="s", at_s=AT_S, time_zone=ZONE)
+
+
+def test_a_byte_order_mark_a_requeued_job_and_an_array() -> None:
+    head = "\ufeffJobID|JobName|State|Timelimit|ReqTRES|NNodes\r\n"
+    assert is_slurm(head)
+    text = head + "6|a|REQUEUED|1:00:00|gres/gpu=1|1\r\n6|a|PENDING|2:00:00|gres/gpu=1|1\r\n"
+    text += "6|a|PENDING|3:00:00|gres/gpu=1|1\r\n5_[1-10%2]|a|PENDING|1:00:00|gres/gpu=1|1\r\n"
+    (one, array), remarks = waiting_jobs(text, file="s.txt", at_s=AT_S, time_zone=ZONE)
+    assert (one.name, one.duration.p90_s) == ("a-6", 3 * 3600)
+    assert array.name == "a-5-1-10-2"
+    assert len(remarks) == 1
+    assert "1 waiting arrays count as one task each" in remarks[0]

@@ -94,6 +94,12 @@ def test_a_job_that_runs_long_moves_who_waits_for_it_and_nobody_is_stopped() -> 
     assert [(one.end_s, one.wasted_gpu_s) for one in found] == [(5 * H, 0), (6 * H, 0)]
 
 
+def test_the_door_does_not_take_the_end_of_the_simulation_for_the_end_of_the_world() -> None:
+    shorter = job("a", 2, duration=Duration.usual(3.0 * H), earliest_start_s=46.0 * H)
+    (found,) = simulated_jobs([Real(job=shorter, lasts_s=1.0 * H)], [hollow(until_h=48.0)], Door())
+    assert found.end_s == 47 * H
+
+
 def test_predecessors_are_refused() -> None:
     with pytest.raises(ValueError, match="predecessors"):
         simulated_jobs([real("a", 1, 1), real("b", 1, 1, after=("a",))], [hollow()], STRICT)

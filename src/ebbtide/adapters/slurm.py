@@ -18,6 +18,7 @@ from ebbtide.errors import InputError, Place
 
 _ELAPSED = re.compile(r"(?:(?:(\d+)-)?(\d+):)?(\d+):(\d+)(?:\.\d+)?|(\d+)-(\d+)(?::(\d+))?")
 _GPUS = re.compile(r"(?:^|,)(?:gres/)?gpu(?::[^=:,]+)?[=:](\d+)")
+_BOM = "\ufeff"
 _FINISHED = frozenset({"COMPLETED"})
 _WAITING = frozenset({"PENDING", "PD", "REQUEUED"})
 _NOTHING = frozenset({"", "Unknown", "N/A", "None", "NONE", "UNLIMITED", "Partition_Limit", "(null)", "INVALID"})
@@ -42,7 +43,7 @@ def is_slurm(text: str) -> bool:
     >>> is_slurm("JobID|JobName|State|Elapsed"), is_slurm("kind: BatchJobs")
     (True, False)
     """
-    names = _head(text.split("\n", 1)[0])
+    names = _head(text.removeprefix(_BOM).split("\n", 1)[0])
     return len(names) > 1 and "jobid" in names
 
 
@@ -66,7 +67,8 @@ def waiting_jobs(text: str, *, file: str, at_s: float, time_zone: str) -> tuple[
     """
     known = {name: duration_of_past(runs) for name, runs in finished_runs(text, file=file).items()}
     jobs, without_gpus, without_time = [], 0, 0
-    for row in rows(text, file=file):
+    last = {row.fields["jobid"]: row for row in rows(text, file=file)}  # a requeued job has a line for every time
+    for row in last.values():
         if row.first("state", "st").split(" ")[0] not in _WAITING:
             continue
         pods, gpus = _gang(row)
@@ -80,12 +82,13 @@ def waiting_jobs(text: str, *, file: str, at_s: float, time_zone: str) -> tuple[
             without_time += 1
         else:
             jobs.append(_job(row, pods, gpus, duration, file=file, at_s=at_s, time_zone=time_zone))
-    return tuple(jobs), tuple(_left_out(without_gpus, without_time))
+    arrays = sum("[" in number and row.first("state", "st").split(" ")[0] in _WAITING for number, row in last.items())
+    return tuple(jobs), tuple(_left_out(without_gpus, without_time, arrays))
 
 
 def rows(text: str, *, file: str) -> Iterator[Row]:
     """The lines of jobs; steps (`12.batch`) are left out. ``InputError`` where a line has not the head's fields."""
-    lines = text.splitlines()
+    lines = text.removeprefix(_BOM).splitlines()
     names = _head(lines[0]) if lines else []
     if "jobid" not in names:
         raise InputError(
@@ -180,7 +183,9 @@ def _instant_s(row: Row, file: str, time_zone: str, *names: str) -> float | None
         raise InputError(f"is {text!r}, no time such as 2026-09-01T08:00:00", kind="bad_instant", place=place) from None
 
 
-def _left_out(without_gpus: int, without_time: int) -> Iterator[str]:
+def _left_out(without_gpus: int, without_time: int, arrays: int) -> Iterator[str]:
+    if arrays:
+        yield f"{arrays} waiting arrays count as one task each; export with `squeue --array`, or `sacct --array`"
     if without_gpus:
         yield f"{without_gpus} waiting jobs ask for no GPU and are left out"
     if without_time:

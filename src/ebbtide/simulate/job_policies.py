@@ -106,7 +106,7 @@ class Door:
 
     def dispatch(self, yard: Yard) -> None:
         """Plan anew where something changed, and start who is due."""
-        hollows = [_from(one, yard.at_s) for one in yard.hollows]
+        hollows = [_from(_twice(one), yard.at_s) for one in yard.hollows]
         self._following = followed(self._following, self._works(yard), hollows, at_s=yard.at_s, seed=self.seed)
         number = {(one.pool, one.tenure): k for k, one in enumerate(yard.hollows)}
         due = []
@@ -167,6 +167,13 @@ def _work(job: Job, flavors: tuple[str, ...]) -> Work:
             checkpoint_interval_s=job.checkpoint_interval_s,
         ),
     )
+
+
+def _twice(hollow: Hollow) -> Hollow:
+    """The cycle goes round again: a plan that saw the world end with the simulation would start little before it."""
+    span_s = hollow.edges_s[-1] - hollow.edges_s[0]
+    again = (edge + span_s for edge in hollow.edges_s[1:])
+    return replace(hollow, edges_s=(*hollow.edges_s, *again), nodes=(*hollow.nodes, *hollow.nodes))
 
 
 def _from(hollow: Hollow, at_s: float) -> Hollow:
