@@ -55,6 +55,38 @@ def hands(production, research, new_namespace):
     delete_quietly(research.api, f"/api/v1/namespaces/{space}")
 
 
+@pytest.fixture
+def no_scaling(hands):
+    """A policy of the cluster's owner: in this namespace nobody scales anything today."""
+    name = hands.fleet.space
+    root = "/apis/admissionregistration.k8s.io/v1"
+    scales = {"apiGroups": ["apps"], "apiVersions": ["v1"], "resources": ["*/scale"], "operations": ["UPDATE"]}
+    policy = {
+        "matchConstraints": {"resourceRules": [scales]},
+        "validations": [{"expression": "false", "message": "frozen", "reason": "Forbidden"}],
+    }
+    here = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": name}}}
+    binding = {"policyName": name, "validationActions": ["Deny"], "matchResources": here}
+    for plural, spec in (("validatingadmissionpolicies", policy), ("validatingadmissionpolicybindings", binding)):
+        hands.production.create(f"{root}/{plural}", {"metadata": {"name": name}, "spec": spec})
+    yield
+    for plural in ("validatingadmissionpolicybindings", "validatingadmissionpolicies"):
+        delete_quietly(hands.production, f"{root}/{plural}/{name}")
+
+
+def test_what_a_policy_denies_of_one_object_stops_that_action_alone(hands, no_scaling):
+    """A 403 as a missing right is, but nothing of ours is missing: the rest of the cluster is served."""
+
+    def denied():
+        hands.see()
+        assert hands.do(act.SetReplicas, workload="chat", replicas=hands.replicas().wanted + 1) in Result
+        return [one for one in hands.world.take_problems() if "frozen" in str(one)]
+
+    (problem,) = until(denied, "the policy is in force")
+    assert (problem.why, problem.result) == (Kind.DENIED, Result.REFUSED)
+    assert hands.do(act.Cordon, side=Side.PRODUCTION, node=first_node(hands)) is Result.DONE
+
+
 def first_node(hands):
     return hands.see().production.pool("h100").nodes[0].name
 

@@ -11,10 +11,11 @@ import pytest
 from ebbtide.adapters.documents.fleet import read_fleet
 from ebbtide.adapters.kubernetes.problems import ApiError, Asked, Kind
 from ebbtide.adapters.telemetry.metrics import Metrics
-from ebbtide.control.actions import Decision, Why, Withheld
+from ebbtide.control.actions import Decision, SetReplicas, Why, Withheld
 from ebbtide.control.loop import Tick
 from ebbtide.control.memory import Memory
 from ebbtide.control.state import Replicas, Sight, State
+from ebbtide.control.world import Result
 from ebbtide.errors import TemporaryError
 from ebbtide.fleet.operations import LiveDemand
 from ebbtide.settings import Settings
@@ -213,6 +214,18 @@ def test_a_call_that_fails_again_and_again_is_said_once_and_when_it_is_over():
     ]
     assert log.lines[0][2]["problem"] == "list nodes of lab: unreachable: connection refused"
     assert metrics.registry.get_sample_value("ebbtide_problems_total", {"kind": "api_unreachable"}) == 3.0
+
+
+def test_an_action_that_is_refused_again_and_again_is_said_once_and_one_that_is_done_always(fleet, schedule):
+    log = Log()
+    teller = Teller(log, Metrics(), None)
+    documents, (quiet, state, _) = Documents(fleet=fleet, schedule=schedule), _tick(schedule)
+    for k, result in enumerate((Result.REFUSED, Result.REFUSED, Result.FAILED, Result.DONE, Result.DONE)):
+        why = Why(rule="§6.3", text="the plan", numbers={"seen": k})
+        acted = replace(quiet, results=((SetReplicas(why=why, workload="chat", replicas=3), result),))
+        teller.tick(documents, acted, state, NOW_S, 0.1)
+    said = [fields["result"] for _, event, fields in log.lines if event == "action"]
+    assert said == ["refused", "failed", "done", "done"]
 
 
 def test_a_full_disk_stops_no_tick(fleet, schedule):

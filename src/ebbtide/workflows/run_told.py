@@ -12,11 +12,13 @@ from typing import Any
 from ebbtide.adapters.kubernetes.clients import Cluster
 from ebbtide.adapters.kubernetes.problems import ApiError
 from ebbtide.adapters.telemetry.metrics import Metrics
+from ebbtide.control.actions import Action, Record
 from ebbtide.control.loop import Tick
 from ebbtide.control.state import State
+from ebbtide.control.world import Result
 from ebbtide.errors import WorldError
 from ebbtide.workflows.run_documents import Documents
-from ebbtide.workflows.run_record import Recorder
+from ebbtide.workflows.run_record import Recorder, action_plain
 
 
 class Teller:
@@ -26,6 +28,7 @@ class Teller:
         self.log, self.metrics, self._record = log, metrics, record
         self._said: dict[str, str] = {}
         self._failed: dict[str, WorldError] = {}
+        self._undone: dict[str, Result] = {}
 
     def once(self, about: str, text: str, *, level: str = "warning") -> None:
         """Say it when it changes, not at every turn; "": it is over."""
@@ -44,9 +47,7 @@ class Teller:
     def tick(self, documents: Documents, tick: Tick, state: State, at_s: float, took_s: float) -> None:
         """One tick."""
         self.metrics.saw(tick, state, documents.fleet, documents.schedule, at_s=at_s, took_s=took_s)
-        for action, result in tick.results:
-            why = action.why
-            self.log.info("action", kind=type(action).__name__, result=str(result), rule=why.rule, why=why.text)
+        self._acted(tick)
         for one in tick.decision.withheld:
             self.once(f"withheld {one.what}", f"{one.why.text} ({one.why.rule})", level="info")
         self._forget("withheld ", {one.what for one in tick.decision.withheld})
@@ -56,6 +57,17 @@ class Teller:
                 self.once("record", "")
             except OSError as refusal:  # a full disk stops no reclaim
                 self.once("record", f"cannot be written: {refusal.strerror}")
+
+    def _acted(self, tick: Tick) -> None:
+        """What was done is said always; what is refused or fails, when it begins to."""
+        undone: dict[str, Result] = {}
+        for action, result in tick.results:
+            kind, why, named = type(action).__name__, action.why, _named(action)
+            if result is not Result.DONE:
+                undone[named] = result
+            if self._undone.get(named) is not result:
+                self.log.info("action", kind=kind, result=str(result), rule=why.rule, why=why.text)
+        self._undone = undone
 
     def failed(self, problems: Iterable[WorldError]) -> None:
         """Calls that failed in this tick: each is said when it begins to fail, counted always."""
@@ -84,6 +96,11 @@ class Teller:
         for about in [about for about in self._said if about.startswith(prefix)]:
             if about.removeprefix(prefix) not in still:
                 del self._said[about]
+
+
+def _named(action: Action) -> str:
+    """One action in the words that do not change from tick to tick while it is asked for."""
+    return f"{type(action).__name__} {'' if isinstance(action, Record) else action_plain(action)}"
 
 
 def _about(problem: WorldError) -> str:

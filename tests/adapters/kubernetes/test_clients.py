@@ -48,6 +48,7 @@ def test_who_we_are_and_what_we_write_is_said_with_every_write(script, cluster):
         (422, 'ClusterQueue "q" is invalid: nominalQuota', Kind.INVALID, Result.REFUSED),
         (401, "Unauthorized", Kind.FORBIDDEN, Result.REFUSED),
         (403, "nodes is forbidden", Kind.FORBIDDEN, Result.REFUSED),
+        (403, 'admission webhook "a.b" denied the request: frozen', Kind.DENIED, Result.REFUSED),
         (404, "not found", Kind.MISSING, Result.REFUSED),
         (429, "too many requests", Kind.BUSY, Result.FAILED),
         (503, "etcd is away", Kind.BUSY, Result.FAILED),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -16,6 +17,7 @@ class Kind(StrEnum):
     CONFLICT = "conflict"  # the object changed since it was seen: look again
     MISSING = "missing"  # no such object
     FORBIDDEN = "forbidden"  # who we are may not do this, or we are nobody
+    DENIED = "denied"  # by a webhook or policy, this write of this object: rights are there
     INVALID = "invalid"  # the server will never take it so
     BUDGET = "budget"  # a PodDisruptionBudget lets no pod go now
     BUSY = "busy"  # 429 and 5xx: back off
@@ -27,6 +29,7 @@ RESULTS = {
     Kind.CONFLICT: Result.CONFLICT,
     Kind.MISSING: Result.REFUSED,
     Kind.FORBIDDEN: Result.REFUSED,
+    Kind.DENIED: Result.REFUSED,
     Kind.INVALID: Result.REFUSED,
     Kind.BUDGET: Result.REFUSED,
     Kind.BUSY: Result.FAILED,
@@ -77,19 +80,31 @@ def kind_of(status: int, answer: dict[str, Any], *, evicting: bool = False) -> K
 
     An eviction is answered 429 by a budget (fact 19), and 500 where two budgets hold one pod. A JSON Patch whose
     ``test`` does not hold is answered 422, as an invalid object is: it says that the object is not as it was seen.
+    403 is a missing right, unless the server says that its admission refused this very write.
 
     >>> kind_of(422, {"message": "the server rejected our request due to an error in our request", "reason": "Invalid"})
     <Kind.CONFLICT: 'conflict'>
+    >>> str(kind_of(403, {"message": 'admission webhook "freeze.example.com" denied the request: no changes today'}))
+    'denied'
+    >>> str(kind_of(403, {"message": 'nodes "a" is forbidden: User "ebbtide" cannot patch resource "nodes" in API …'}))
+    'forbidden'
     """
     message = str(answer.get("message", ""))
     if evicting and (status == 429 or (status == 500 and "more than one PodDisruptionBudget" in message)):
         return Kind.BUDGET
     if status == 422 and (_PATCH_REFUSED in message or "test failed" in message):
         return Kind.CONFLICT
+    if status == 403 and _DENIED.search(message):
+        return Kind.DENIED
     if status == 429 or status >= 500:
         return Kind.BUSY
     return _BY_STATUS.get(status, Kind.INVALID)
 
 
 _PATCH_REFUSED = "the server rejected our request due to an error in our request"
+# As API servers say it of webhooks, of ValidatingAdmissionPolicies (`binding`), and of a namespace that ends.
+_DENIED = re.compile(
+    r"^admission webhook .* denied the request|ValidatingAdmissionPolicy '.*' with binding '.*' denied request"
+    r"|because it is being terminated"
+)
 _BY_STATUS = {401: Kind.FORBIDDEN, 403: Kind.FORBIDDEN, 404: Kind.MISSING, 409: Kind.CONFLICT, 410: Kind.CONFLICT}
