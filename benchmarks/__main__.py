@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-NAMES = ("help", "sizing", "simulation", "plan", "whole", "aggregate", "control", "generator", "batch")
+NAMES = ("help", "sizing", "simulation", "plan", "whole", "aggregate", "control", "control_plane", "generator", "batch")
 
 
 def main(names: list[str]) -> int:

@@ -73,10 +73,14 @@ class Cluster:
         """How a component's process is named in `processes`: for kill, restart and signals."""
         return f"{self.name}-{component}"
 
-    def start(self, etcd_url: str) -> None:
-        """Start everything and wait until the default service account stands."""
+    def start_server(self, etcd_url: str) -> None:
+        """The API server alone: objects stay as they are written, for nobody acts on them."""
         self._run("kube-apiserver", self._api_server_flags(etcd_url))
         self.wait_ready()
+
+    def start(self, etcd_url: str) -> None:
+        """Start everything and wait until the default service account stands."""
+        self.start_server(etcd_url)
         simple = [f"--kubeconfig={self.kubeconfig}", "--leader-elect=false", "--secure-port=0", "--profiling=false"]
         self._run("kube-controller-manager", [*simple, *self._controller_flags()])
         self._run("kube-scheduler", simple)

@@ -48,10 +48,20 @@ class Lab:
             self._start_own(names, kueue)
             self.kubeconfig.write_text(json.dumps(kubeconfig(list(self.clusters.values()))))
 
-    def _start_own(self, names: Sequence[str], kueue: Sequence[str]) -> None:
+    def start_servers(self, names: Sequence[str]) -> None:
+        """API servers and nothing that acts: for thousands of objects that are to stand as they are written."""
+        made, etcd_url = self._made(names)
+        for cluster in made:
+            cluster.start_server(etcd_url)
+        self.clusters |= {cluster.name: cluster for cluster in made}
+
+    def _made(self, names: Sequence[str]) -> tuple[list[Cluster], str]:
         programs = find_programs()
         made = [Cluster.create(name, programs=programs, processes=self.processes) for name in names]
-        etcd_url = self._start_etcd(programs.command("etcd"))
+        return made, self._start_etcd(programs.command("etcd"))
+
+    def _start_own(self, names: Sequence[str], kueue: Sequence[str]) -> None:
+        made, etcd_url = self._made(names)
 
         def start(cluster: Cluster) -> None:
             cluster.start(etcd_url)

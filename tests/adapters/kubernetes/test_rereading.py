@@ -59,6 +59,7 @@ SEEN = Autoscaler(
     least_field="minReplicas",
     most_field="maxReplicas",
     bounds=Bounds(least=1, most=8),
+    lowest_least=1,
     resource_version="1",
     set_by="",
 )

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from ebbtide.adapters.kubernetes.bindings import WorkloadBinding
 from ebbtide.adapters.kubernetes.clients import Cluster
 from ebbtide.adapters.kubernetes.kinds import Kinds
+from ebbtide.adapters.kubernetes.namespaces import list_by_namespace
 from ebbtide.adapters.kubernetes.objects import Hpa, Manager, ScaledObject, TargetRef, last_writer
 from ebbtide.control.state import Bounds
 
+_HPAS = "/apis/autoscaling/v2"
 KEDA_MOST = 100  # maxReplicaCount where a ScaledObject has none, in KEDA's own documentation
 
 
@@ -33,23 +35,23 @@ class Autoscaler:
 
 def read_autoscalers(cluster: Cluster, kinds: Kinds, workloads: Iterable[WorkloadBinding]) -> dict[str, Autoscaler]:
     """By workload. A ScaledObject comes before the HPA that KEDA made of it: KEDA would put that one's bounds back."""
-    by_space: dict[str, list[WorkloadBinding]] = {}
-    for one in workloads:
-        by_space.setdefault(one.namespace, []).append(one)
+    ours = {
+        (one.namespace, one.api_version.partition("/")[0], one.kind, one.object_name): one.name for one in workloads
+    }
+    spaces = {space for space, *_ in ours}
     found: dict[str, Autoscaler] = {}
-    for space, group in by_space.items():
-        ours = {(one.api_version.partition("/")[0], one.kind, one.object_name): one.name for one in group}
-        root = f"/apis/autoscaling/v2/namespaces/{space}/horizontalpodautoscalers"
-        for hpa in cluster.list(root, Hpa):
-            name = ours.get(_key(hpa.spec.scale_target_ref))
+    for space, hpas in list_by_namespace(cluster, _HPAS, "horizontalpodautoscalers", spaces, Hpa).items():
+        for hpa in hpas:
+            name = ours.get((space, *_key(hpa.spec.scale_target_ref)))
             if name is not None:
-                found[name] = _of_hpa(root, hpa)
-        if kinds.keda is not None:
-            root = f"{kinds.keda}/namespaces/{space}/scaledobjects"
-            for scaled in cluster.list(root, ScaledObject):
-                name = ours.get(_key(scaled.spec.scale_target_ref))
-                if name is not None:
-                    found[name] = _of_scaled_object(root, scaled)
+                found[name] = _of_hpa(f"{_HPAS}/namespaces/{space}/horizontalpodautoscalers", hpa)
+    if kinds.keda is None:
+        return found
+    for space, objects in list_by_namespace(cluster, kinds.keda, "scaledobjects", spaces, ScaledObject).items():
+        for scaled in objects:
+            name = ours.get((space, *_key(scaled.spec.scale_target_ref)))
+            if name is not None:
+                found[name] = _of_scaled_object(f"{kinds.keda}/namespaces/{space}/scaledobjects", scaled)
     return found
 
 

@@ -11,6 +11,7 @@ from ebbtide.adapters.kubernetes.autoscalers import Autoscaler, read_autoscalers
 from ebbtide.adapters.kubernetes.bindings import WorkloadBinding
 from ebbtide.adapters.kubernetes.clients import Cluster
 from ebbtide.adapters.kubernetes.kinds import Kinds
+from ebbtide.adapters.kubernetes.namespaces import list_by_namespace
 from ebbtide.adapters.kubernetes.objects import Budget, Pod, condition, is_true, last_writer
 from ebbtide.adapters.kubernetes.pods_of import pods_by_owner
 from ebbtide.adapters.kubernetes.readings import Reading, is_deleted, is_ready, matches
@@ -33,16 +34,14 @@ def read_production(
     """All workloads whose scale is there; one that is not there is absent."""
     scales = read_scales(cluster, kinds, workloads)
     autoscalers = read_autoscalers(cluster, kinds, workloads)
-    budgets = {
-        space: cluster.list(f"/apis/policy/v1/namespaces/{space}/poddisruptionbudgets", Budget)
-        for space in sorted({one.namespace for one in workloads})
-    }
     spaces = {one.name: one.namespace for one in workloads}
-    pods = pods_by_owner({name: (spaces[name], one.selector) for name, one in scales.items()}, reading.pods)
+    budgets = list_by_namespace(cluster, "/apis/policy/v1", "poddisruptionbudgets", set(spaces.values()), Budget)
+    selectors = {name: (spaces[name], scaled.selector) for name, scaled in scales.items()}
+    pods = pods_by_owner(selectors, reading.pods)
     ready = {node.metadata.name for nodes in reading.nodes.values() for node in nodes if is_ready(node)}
     replicas = {
-        name: _replicas(name, one, pods[name], budgets[spaces[name]], autoscalers.get(name), ready)
-        for name, one in scales.items()
+        name: _replicas(name, scaled, pods[name], budgets[spaces[name]], autoscalers.get(name), ready)
+        for name, scaled in scales.items()
     }
     return Production(replicas=replicas, scales=scales, autoscalers=autoscalers)
 
