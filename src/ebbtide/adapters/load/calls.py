@@ -48,7 +48,7 @@ _WORDS = {
     Fault.TRUNCATED: "answer cut short",
     Fault.TOO_LARGE: "answer too large",
     Fault.MALFORMED: "answer not understood",
-    Fault.LOCAL: "not sent: this machine ran out of ports or files",
+    Fault.LOCAL: "not sent: this machine ran out of ports, files or time",
 }
 
 

@@ -18,6 +18,10 @@ from ebbtide.adapters.load.items import item_of
 EXACT_RPS = 200.0
 TICK_S = 0.001
 SWEEP_S = 0.02
+# A sender that was behind its times all this while and is by so much will not catch up: what is left of the step is not
+# sent, and the step is void (§M.5). To go on would take this machine from who decides what comes next. A pause of the
+# machine's is caught up with in less.
+BEHIND_FOR_S, BEHIND_BY_S = 5.0, 1.0
 BURST = 32  # so many are begun before answers get their turn
 
 
@@ -73,6 +77,7 @@ class OpenLoop:
         """The step goes on to so many requests, counted over all processes."""
         self._until = requests
         self._tell()
+        self._wake.set()
 
     def halt(self) -> None:
         """Send no more; what is under way goes on."""
@@ -105,19 +110,36 @@ class OpenLoop:
     async def _step(self, step: Begin) -> None:
         exact = step.rate_rps / self.share < EXACT_RPS
         next_s = step.start_s + next(self._times)
-        begun = 0
+        begun, abreast_s = 0, monotonic()
         while self._begun is step:
             now_s = monotonic()
+            if now_s - next_s > BEHIND_BY_S and now_s - abreast_s > BEHIND_FOR_S:
+                await self._give_up(step)
+                return
             while next_s <= now_s and begun < BURST:
                 self._send(step, next_s)
                 next_s = step.start_s + next(self._times)
                 begun += 1
             begun = 0
             ahead_s = next_s - monotonic()
+            if ahead_s > 0.0:
+                abreast_s = now_s
             if ahead_s <= 0.0 or (exact and ahead_s <= TICK_S):
                 await asyncio.sleep(0)
             else:
                 await self._pause(ahead_s - TICK_S if exact else max(ahead_s, TICK_S))
+
+    async def _give_up(self, step: Begin) -> None:
+        """Takes what is left of the step's requests for not sent, however far it is to go."""
+        while self._begun is step:
+            while len(self.calls) < self.wanted:
+                index, intended_s = len(self.calls) * self.share + self.part, step.start_s + next(self._times)
+                call = Call(index, item_of(index, self._items, step.seed), intended_s, self.in_flight)
+                call.fault, call.detail, call.done = Fault.LOCAL, "the sender fell behind its times", True
+                self.calls.append(call)
+            self._tell()
+            self._wake.clear()
+            await self._wake.wait()
 
     async def _pause(self, seconds: float) -> None:
         """Sleep, unless another step begins before."""
@@ -135,15 +157,15 @@ class OpenLoop:
         call = Call(index, item_of(index, self._items, step.seed), intended_s, self.in_flight)
         self.calls.append(call)
         self.in_flight += 1
-        self._under_way.append((call, asyncio.create_task(self._one(call))))
+        task = asyncio.create_task(self._client.ask(call))
+        # Not a clause of the task's own: one that is swept before its first turn never begins, and ends all the same.
+        task.add_done_callback(lambda _: self._over(call))
+        self._under_way.append((call, task))
 
-    async def _one(self, call: Call) -> None:
-        try:
-            await self._client.ask(call)
-        finally:
-            self.in_flight -= 1
-            call.done = True
-            self._tell()
+    def _over(self, call: Call) -> None:
+        self.in_flight -= 1
+        call.done = True
+        self._tell()
 
     def _tell(self) -> None:
         calls, known = self.calls, self.known
@@ -158,9 +180,12 @@ class OpenLoop:
         """Ends what takes too long: all have the same time-out, so the oldest come first."""
         while True:
             await asyncio.sleep(SWEEP_S)
-            latest_s = monotonic() - self._timeout_s
-            while self._under_way and (self._under_way[0][0].done or self._under_way[0][0].intended_s < latest_s):
-                call, task = self._under_way.popleft()
-                if not call.done:
-                    call.fault, call.detail = Fault.TIMEOUT, f"no whole answer within {self._timeout_s:g} s"
-                    task.cancel()
+            self._end_what_is_over()
+
+    def _end_what_is_over(self) -> None:
+        latest_s = monotonic() - self._timeout_s
+        while self._under_way and (self._under_way[0][0].done or self._under_way[0][0].intended_s < latest_s):
+            call, task = self._under_way.popleft()
+            if not call.done:
+                call.fault, call.detail = Fault.TIMEOUT, f"no whole answer within {self._timeout_s:g} s"
+                task.cancel()
