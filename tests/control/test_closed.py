@@ -577,3 +577,16 @@ def test_what_is_removed_at_the_same_look_is_not_there_any_more(scene, change, p
     decision = scene.decide(state, at_s)
     assert [one.size for one in pick(decision, RemoveNodes)] == [25]
     assert [one.size for one in pick(decision, GrowPool)] == [26]
+
+
+@pytest.mark.parametrize(("broken", "known", "named"), [(8, 0, 8), (9, 0, 0), (4, 4, 4), (5, 4, 0), (0, 20, 0)])
+def test_many_that_look_broken_at_once_have_one_cause_and_are_not_cordoned(scene, change, pick, broken, known, named):
+    """A taint put on all of them by somebody, a device plugin's rollout: eight of 40 may move at once, no more."""
+    at_s = scene.at("20:00")
+    nodes = [change(one, ready=False, since_s=at_s - 700.0) for one in scene.nodes("p", broken)]
+    memory = Memory(quarantined={f"x-{k:03}": Broken(pool="h100", since_s=at_s - 60.0) for k in range(known)})
+    state = scene.state(at_s, production=(*nodes, *scene.nodes("p", 14)[broken:]), replicas=NIGHT, memory=memory)
+    decision = scene.decide(state, at_s)
+    assert len(pick(decision, Quarantine)) == named
+    said = [one for one in decision.withheld if one.what == f"quarantine of {broken} nodes of h100"]
+    assert [one.why.numbers["at_most"] for one in said] == ([8] if named < broken else [])

@@ -18,10 +18,9 @@ def see_to_broken(draft: Draft, book: Ledger) -> None:
         if not draft.fresh(side):
             continue
         survey = book.surveys[side]
-        for name in [*sorted(survey.faulty), *sorted(survey.joining)]:
-            node = survey.faulty.get(name) or survey.joining[name]
-            if name not in taken and name not in draft.quarantined:
-                _name_broken(draft, book, side, node)
+        found = [survey.faulty.get(name) or survey.joining[name] for name in _suspects(survey)]
+        broken = [node for node in found if node.name not in taken and node.name not in draft.quarantined]
+        _name_broken(draft, book, side, [node for node in broken if _is_broken(draft, book, node)])
         for name in [name for name in draft.quarantined if name not in taken]:
             _take_back(draft, book, side, survey, name)
         for name in sorted(survey.joining):
@@ -78,16 +77,36 @@ def _whole(draft: Draft, book: Ledger, node: Node) -> bool:
     return not fault_of(node, book.pool) and draft.at_s >= stable_s
 
 
-def _name_broken(draft: Draft, book: Ledger, side: Side, node: Node) -> None:
-    fault = fault_of(node, book.pool)
-    if not fault:
-        return
+def _suspects(survey: Survey) -> list[str]:
+    return [*sorted(survey.faulty), *sorted(survey.joining)]
+
+
+def _is_broken(draft: Draft, book: Ledger, node: Node) -> bool:
+    """Whether a node has had a fault for so long that it is named."""
+    if not fault_of(node, book.pool):
+        return False
     broken_at_s = node.since_s + draft.limits.broken_after_s
-    if draft.at_s >= broken_at_s:
-        draft.quarantined[node.name] = Broken(pool=book.pool.name, since_s=draft.at_s)
-        draft.do(Quarantine(side=side, node=node.name, why=why("6.6", fault, since_s=node.since_s)))
-    else:
-        draft.look(broken_at_s)
+    draft.look(broken_at_s)
+    return draft.at_s >= broken_at_s
+
+
+def _name_broken(draft: Draft, book: Ledger, side: Side, nodes: list[Node]) -> None:
+    """Name them, unless so many are broken at once that the cause is a common one: to cordon all would end production.
+
+    They do not count as usable, named or not.
+    """
+    name, pool = book.pool.name, book.pool
+    known = sum(one.pool == name for one in draft.quarantined.values())
+    most = max(int(draft.limits.broken_share * pool.nodes), pool.moves_at_once)
+    if nodes and known + len(nodes) > most:
+        text = "so many nodes look broken at once that the cause is a common one: none is cordoned"
+        reason = why("6.6", text, broken=len(nodes), known=known, at_most=most, first=nodes[0].name)
+        draft.withhold(f"quarantine of {len(nodes)} nodes of {name}", reason)
+        return
+    for node in nodes:
+        draft.quarantined[node.name] = Broken(pool=name, since_s=draft.at_s)
+        reason = why("6.6", fault_of(node, pool), since_s=node.since_s)
+        draft.do(Quarantine(side=side, node=node.name, why=reason))
 
 
 def _take_back(draft: Draft, book: Ledger, side: Side, survey: Survey, name: str) -> None:
