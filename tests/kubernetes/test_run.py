@@ -115,7 +115,7 @@ def test_when_the_leader_is_killed_the_second_takes_over(papers):
         until(lambda: chat(papers)["spec"]["replicas"] == 3, "the plan's replicas")
         first = lease(papers)["holderIdentity"]
         leader, other = (one, two) if one.acted() else (two, one)
-        assert other.events("standby")
+        until(lambda: other.events("standby"), "the other one stands by")
         leader.signal(signal.SIGKILL)
         leader.ended()
         papers.write_schedule(replicas=2, production=2)

@@ -57,7 +57,7 @@ def exact_duration_text(seconds: float) -> str:
     """A duration that is read back as the same number; below a nanosecond it is none.
 
     >>> exact_duration_text(2700.0), exact_duration_text(123.457)
-    ('45m', '123.457s')
+    ('45m', '123457ms')
     """
     if seconds < _SHORTEST_S:
         return "0s"
