@@ -125,7 +125,7 @@ def test_killed_after_every_step_it_goes_on_to_the_same_end(papers):
 def test_the_process_is_killed_again_and_again_during_a_yield(papers):
     papers.write_schedule(replicas=1, production=1)
     acts: list[str] = []
-    for turn in range(40):
+    for turn in range(70):  # one act a life; replacing pods first takes some more
         with running(papers, f"life-{turn}") as one:
             until(
                 lambda one=one: one.acted() or (len(sides(papers, Side.RESEARCH)) == 3 and not moving(papers)),
