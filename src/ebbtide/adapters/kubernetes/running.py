@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 import msgspec
 
@@ -18,6 +19,8 @@ from ebbtide.capacity.running import Running
 MODEL_LABELS = ("nvidia.com/gpu.product", "amd.com/gpu.product-name")
 DRIVER_LABELS = ("nvidia.com/cuda.driver-version.full", "amd.com/gpu.driver-version")
 MOST_NODES = 50  # that are asked, one by one; pods of one workload stand on nodes of one shape
+
+Value = TypeVar("Value")
 
 
 class RunContainer(Read, frozen=True):
@@ -111,5 +114,5 @@ def _label(labels: dict[str, str], names: Sequence[str]) -> str:
     return next((labels[name] for name in names if name in labels), "")
 
 
-def _distinct(values: Iterable[object]) -> tuple:  # type: ignore[type-arg] # of what it was given
+def _distinct(values: Iterable[Value]) -> tuple[Value, ...]:
     return tuple(dict.fromkeys(value for value in values if value))

@@ -5,7 +5,7 @@ A held LocalQueue has ``stopPolicy: Hold`` and names its live one in the annotat
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ebbtide.adapters.kubernetes import marks
@@ -18,7 +18,7 @@ from ebbtide.adapters.kubernetes.door.objects import (
     TemplateSpec,
     Toleration,
 )
-from ebbtide.adapters.kubernetes.objects import Taint, is_true
+from ebbtide.adapters.kubernetes.objects import Condition, Taint, is_true
 
 CONTROLLER = "ebbtide.dev/tide"  # of AdmissionChecks that are ours to answer
 LIVE_QUEUE = "ebbtide.dev/live-queue"
@@ -86,7 +86,7 @@ def _is_ours(one: AdmissionCheck) -> bool:
     return one.spec.controller_name == CONTROLLER
 
 
-def _conditions(one: AdmissionCheck):  # type: ignore[no-untyped-def] # a list of conditions, or none
+def _conditions(one: AdmissionCheck) -> Sequence[Condition] | None:
     return one.status.conditions if one.status is not None else None
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ebbtide.adapters.kubernetes import marks
 from ebbtide.adapters.kubernetes.clients import Cluster
-from ebbtide.adapters.kubernetes.door.objects import Queued
+from ebbtide.adapters.kubernetes.door.objects import Container, Queued
 from ebbtide.adapters.kubernetes.door.queues import Key, Queues, read_queues
 from ebbtide.adapters.kubernetes.door.told import SENT_BACK, told_of
-from ebbtide.adapters.kubernetes.objects import condition, instant_s, is_true, whole
+from ebbtide.adapters.kubernetes.objects import Condition, condition, instant_s, is_true, whole
 from ebbtide.batch.door.wishes import PREFIX, BadWishError, Wishes, read_wishes
 from ebbtide.batch.door.work import Stage, Work
 from ebbtide.units import DAY_S
@@ -59,7 +59,7 @@ def look(cluster: Cluster, root: str, flavors: Flavors, owners: Owners) -> Sight
     return Sight(works=tuple(works), objects=objects, queues=queues, ended=tuple(ended))
 
 
-def _conditions(one: Queued):  # type: ignore[no-untyped-def] # a list of conditions, or none
+def _conditions(one: Queued) -> Sequence[Condition] | None:
     return one.status.conditions if one.status is not None else None
 
 
@@ -128,7 +128,7 @@ def _gang(one: Queued, resources: Iterable[str]) -> tuple[int, int]:
     return sum(count for count, _ in with_gpus), max((gpus for _, gpus in with_gpus), default=0)
 
 
-def _gpus(containers, resources: frozenset[str]) -> int:  # type: ignore[no-untyped-def] # of a pod
+def _gpus(containers: Iterable[Container], resources: frozenset[str]) -> int:
     found = 0
     for one in containers:
         for name in resources:
